@@ -4,6 +4,6 @@ from __future__ import annotations
 
 import sys
 
-from dap_mux.cli import main
+from dap_mux.frontends.cli import main
 
 sys.exit(main())

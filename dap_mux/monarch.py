@@ -12,4 +12,4 @@ from importlib import import_module
 
 def bootstrap() -> None:
     """Let each proc become a rank before its first actor; call it from a bootstrap of your own."""
-    import_module("dap_mux.frameworks.monarch_proc").set_up(None, {})
+    import_module("dap_mux.rank.frameworks.monarch_proc").set_up(None, {})

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from dap_mux.client import DapClient
-from dap_mux.rank_values import SEPARATOR, RankValue, side_by_side
+from dap_mux.pure.rank_values import SEPARATOR, RankValue, side_by_side
 
 HERE = Path(__file__).resolve().parent
 SCRIPT = HERE / "data_parallel.py"

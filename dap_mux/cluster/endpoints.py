@@ -23,7 +23,7 @@ import anyio
 
 from dap_mux.cluster.records import LAST_PORT, RankRecord, read_ranks_file
 from dap_mux.cluster.source import Description, Source, SourceSpec, reach_directly
-from dap_mux.errors import UsageError
+from dap_mux.pure.errors import UsageError
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint

@@ -1,7 +1,7 @@
 """The ranks of an engine that knows them itself (Dask, Ray), reported by a process of its Python.
 
-See `dap_mux.frameworks`: that process runs as long as the session does, prints a line whenever the
-ranks have changed, and takes everything of ours out of the cluster once its stdin has ended.
+See `dap_mux.rank.frameworks`: that process runs as long as the session does, prints a line whenever
+the ranks have changed, and takes everything of ours out of the cluster once its stdin has ended.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from typing import Any, Final
 
 import anyio
 
-from dap_mux import frameworks
-from dap_mux.addresses import is_loopback
 from dap_mux.cluster.endpoints import NamedRanks
 from dap_mux.cluster.records import RankRecord, record_of
 from dap_mux.cluster.source import Notify, OnReached, SourceSpec, reach_directly
 from dap_mux.cluster.ssh import reach_by_ssh
-from dap_mux.errors import DapMuxError, NothingToConnect, Refused, UsageError
-from dap_mux.printable import one_line
-from dap_mux.programs import debugpy_folder
-from dap_mux.tunnel.children import lines_of, next_line, run_command, running_child
-from dap_mux.user_files import parse_json, read_regular, startable
+from dap_mux.cluster.tunnel.children import lines_of, next_line, run_command, running_child
+from dap_mux.pure.addresses import is_loopback
+from dap_mux.pure.errors import DapMuxError, NothingToConnect, Refused, UsageError
+from dap_mux.pure.printable import one_line
+from dap_mux.rank import frameworks
+from dap_mux.system.programs import debugpy_folder
+from dap_mux.system.user_files import parse_json, read_regular, startable
 
 FIRST_REPORT_TIMEOUT_S: Final = 60.0  # importing an engine and connecting can take half of that
 LEAVE_TIMEOUT_S: Final = 5.0  # to take what is ours out of the cluster

@@ -24,14 +24,14 @@ from typing import Final
 import anyio
 from anyio.abc import Process
 
-from dap_mux import procfs
 from dap_mux.cluster.python_process import RunningPython
-from dap_mux.errors import DapMuxError, NothingToConnect, Refused
-from dap_mux.injected import source_of
-from dap_mux.printable import one_line
-from dap_mux.programs import debugpy_folder, module_command, restore_limit
+from dap_mux.pure.errors import DapMuxError, NothingToConnect, Refused
+from dap_mux.pure.printable import one_line
 from dap_mux.rank.inject import debugger_environment, lldb_command
-from dap_mux.user_files import startable
+from dap_mux.rank.injected import source_of
+from dap_mux.system import procfs
+from dap_mux.system.programs import debugpy_folder, module_command, restore_limit
+from dap_mux.system.user_files import startable
 
 DEBUGGERS: Final = ("gdb", "lldb")
 TRIAL_TIMEOUT_S: Final = 60.0

@@ -18,12 +18,12 @@ from typing import Final
 import anyio
 from anyio import to_thread
 
-from dap_mux import procfs
 from dap_mux.cluster.records import RankRecord, record_of
-from dap_mux.errors import DapMuxError
-from dap_mux.printable import printable
+from dap_mux.pure.errors import DapMuxError
+from dap_mux.pure.printable import printable
 from dap_mux.rank.ready import failure_file
 from dap_mux.rank.starter import starter_variables
+from dap_mux.system import procfs
 
 DIAL: Final = "DAP_MUX_DIAL"
 RECORDER_SIZE: Final = "TORCH_FR_BUFFER_SIZE"

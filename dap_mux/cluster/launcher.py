@@ -24,13 +24,13 @@ import anyio
 
 from dap_mux.cluster.job import ForeignProcess, Job, end_of, signal_group
 from dap_mux.cluster.records import RankRecord, record_of
-from dap_mux.errors import UsageError
-from dap_mux.programs import debugpy_folder, restore_limit
+from dap_mux.pure.errors import UsageError
 from dap_mux.rank.environ import MARK, launcher_variables
-from dap_mux.rank.launched import HOOK_OPTIONS
+from dap_mux.rank.frameworks.launched import HOOK_OPTIONS
 from dap_mux.rank.ready import RENDEZVOUS, failure_file
-from dap_mux.temporary_folders import RANKS, hold, temporary_folder
-from dap_mux.user_files import parse_json, read_regular
+from dap_mux.system.programs import debugpy_folder, restore_limit
+from dap_mux.system.temporary_folders import RANKS, hold, temporary_folder
+from dap_mux.system.user_files import parse_json, read_regular
 
 POLL_INTERVAL_STARTING_S = 0.02  # while ranks are missing
 POLL_INTERVAL_S = 0.25  # afterwards, when only restarts bring more

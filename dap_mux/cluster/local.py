@@ -21,10 +21,10 @@ from pathlib import Path
 import anyio
 
 from dap_mux.cluster.job import Job, RankProcess
-from dap_mux.errors import UsageError
-from dap_mux.programs import module_command, restore_limit
+from dap_mux.pure.errors import UsageError
 from dap_mux.rank.ready import failure_file
-from dap_mux.temporary_folders import RANKS, hold, temporary_folder
+from dap_mux.system.programs import module_command, restore_limit
+from dap_mux.system.temporary_folders import RANKS, hold, temporary_folder
 
 LOOPBACK = "127.0.0.1"
 _NON_EPHEMERAL_PORTS = range(10_000, 20_000)  # by default on Linux, macOS and Windows

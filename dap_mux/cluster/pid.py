@@ -21,7 +21,7 @@ from dap_mux.cluster.injection import bring_debugpy, debugger_for
 from dap_mux.cluster.python_process import RunningPython, ranks_among, refuse_to_trace
 from dap_mux.cluster.records import FIRST_PORT, LAST_PORT, RankRecord
 from dap_mux.cluster.source import Description, SourceSpec, reach_directly
-from dap_mux.errors import DapMuxError, UsageError
+from dap_mux.pure.errors import DapMuxError, UsageError
 
 HOST: Final = "127.0.0.1"
 POLL_INTERVAL_S: Final = 1.0

@@ -11,9 +11,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from dap_mux import procfs
-from dap_mux.errors import DapMuxError, NothingToConnect, Refused, UsageError
+from dap_mux.pure.errors import DapMuxError, NothingToConnect, Refused, UsageError
 from dap_mux.rank.environ import Place, place_of
+from dap_mux.system import procfs
 
 OLDEST_PYTHON: Final = (3, 8)  # that current debugpy supports
 _PYTHON: Final = re.compile(rb"/(?:lib)?python(\d)\.(\d+)[^/]*$", re.MULTILINE)

@@ -10,9 +10,9 @@ from math import inf
 from pathlib import Path
 from typing import Final, TypeGuard
 
-from dap_mux.engine.endpoint import NO_TRAITS, Traits, read_traits
-from dap_mux.errors import UsageError
-from dap_mux.user_files import parse_json, read_regular
+from dap_mux.pure.endpoint import NO_TRAITS, Traits, read_traits
+from dap_mux.pure.errors import UsageError
+from dap_mux.system.user_files import parse_json, read_regular
 
 DEFAULT_GROUP = "job"
 FIRST_PORT = 5678  # of rank 0, where an endpoint names none

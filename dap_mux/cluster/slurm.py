@@ -30,9 +30,9 @@ from dap_mux.cluster.source import (
     reach_directly,
 )
 from dap_mux.cluster.ssh import reach_by_ssh
-from dap_mux.errors import DapMuxError, NothingToConnect, UsageError
-from dap_mux.printable import printable
-from dap_mux.tunnel.children import CommandResult, run_command
+from dap_mux.cluster.tunnel.children import CommandResult, run_command
+from dap_mux.pure.errors import DapMuxError, NothingToConnect, UsageError
+from dap_mux.pure.printable import printable
 
 WAITING_STATES = ("PENDING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL_EXIT")
 RUNNING_STATES = (

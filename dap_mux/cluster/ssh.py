@@ -21,8 +21,8 @@ import anyio
 
 from dap_mux.cluster.records import RankRecord, ports_of
 from dap_mux.cluster.source import Description, Notify, OnReached, Reached, SourceSpec
-from dap_mux.errors import DapMuxError, UsageError
-from dap_mux.tunnel.children import Supervised
+from dap_mux.cluster.tunnel.children import Supervised
+from dap_mux.pure.errors import DapMuxError, UsageError
 
 LOOPBACK: Final = "127.0.0.1"
 COMMAND: Final = "DAP_MUX_SSH"

@@ -25,9 +25,7 @@ from dap_mux.engine.outputs import CloseLink, Output
 from dap_mux.engine.ranks.deaths import Deaths
 from dap_mux.engine.ranks.lifecycle import Lifecycle
 from dap_mux.engine.ranks.patching import DebuggerProperties
-from dap_mux.engine.ranks.stop_waiters import StopWaiters
 from dap_mux.engine.ranks.subprocesses import HEARD
-from dap_mux.engine.remote.injected_sources import InjectedSources
 from dap_mux.engine.routes import OFFERED, ROUTES, Parts
 from dap_mux.engine.session.actors import Actors
 from dap_mux.engine.session.rank_events import RankEvents, answer_request, dispatch
@@ -48,11 +46,13 @@ from dap_mux.engine.state.session import RowsChanged, SessionState
 from dap_mux.engine.state.threads import View
 from dap_mux.engine.stops.client_events import ClientEvents
 from dap_mux.engine.stops.control import Control
+from dap_mux.engine.stops.stop_waiters import StopWaiters
 from dap_mux.engine.values.inspect import Inspector
 from dap_mux.engine.values.meshes import Meshes
-from dap_mux.errors import PeerFault
-from dap_mux.protocol.messages import Message
-from dap_mux.rank_sets import RankId
+from dap_mux.pure.errors import PeerFault
+from dap_mux.pure.protocol.messages import Message
+from dap_mux.pure.rank_sets import RankId
+from dap_mux.pure.remote.injected_sources import InjectedSources
 
 # After the answer to one of these a rank has no reason to say more by itself.
 QUESTIONS = frozenset({"completions", "evaluate", "scopes", "stackTrace", "threads", "variables"})

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, NoReturn, TypeAlias
 from msgspec import Struct
 
 from dap_mux.engine.admission import Token
-from dap_mux.engine.endpoint import Endpoint
 from dap_mux.engine.settings import Settings
-from dap_mux.protocol.messages import Message
-from dap_mux.rank_sets import RankId
+from dap_mux.pure.endpoint import Endpoint
+from dap_mux.pure.protocol.messages import Message
+from dap_mux.pure.rank_sets import RankId
 
 if TYPE_CHECKING:  # with what `why` needs
-    from dap_mux.insight.why.evidence import Process
+    from dap_mux.pure.insight.why.evidence import Process
 
 
 class ClientConnected(Struct, frozen=True, gc=False):

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from dap_mux.engine.breakpoints.edits import BreakpointEdits
-from dap_mux.engine.ranks.stop_waiters import StopWaiters
 from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.state.threads import View
 from dap_mux.engine.stops.control import Control
+from dap_mux.engine.stops.stop_waiters import StopWaiters
 from dap_mux.engine.values.inspect import Inspector
 from dap_mux.engine.values.meshes import Meshes
 

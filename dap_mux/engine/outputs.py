@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 
 from msgspec import Struct
 
-from dap_mux.rank_sets import RankId
+from dap_mux.pure.rank_sets import RankId
 
 
 class ToClient(Struct, frozen=True, gc=False):

@@ -21,8 +21,8 @@ from dap_mux.engine.session.session_end import JobRestart
 from dap_mux.engine.session.session_requests import AllBreakpoints, SessionRequests
 from dap_mux.engine.stops.control import Control
 from dap_mux.engine.values.inspect import Inspector
-from dap_mux.protocol import arguments as dap
-from dap_mux.protocol import types as own
+from dap_mux.pure.protocol import arguments as dap
+from dap_mux.pure.protocol import types as own
 
 
 class Parts(Protocol):

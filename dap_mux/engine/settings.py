@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct, field
 
-from dap_mux.rank_sets import Mesh
+from dap_mux.pure.rank_sets import Mesh
 
 
 class Settings(Struct, frozen=True):

@@ -22,8 +22,8 @@ that a rank pays for nothing but its debugger.
 - `debugger_wait` waits for a debugger, within a time limit.
 - `post_mortem` holds the rank at an uncaught exception so that it can be inspected.
 - `breakpoint_hook` keeps other hooks of `breakpoint()`.
-- `launched`, `hook` find the ranks among the processes that a launcher starts.
-- `frameworks` libraries that reveal the rank of a process where no launcher does.
+- `hook`, `frameworks.launched` find the ranks among a launcher's processes.
+- `libraries` those that reveal the rank of a process where no launcher does.
 - `hidden_frames` keeps the agent's own frames out of the user's stacks.
 - `runpy`   runs the program as `python` itself would.
 

@@ -16,7 +16,7 @@ from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
-from dap_mux.injected.attach import adapter_program
+from dap_mux.rank.injected.attach import adapter_program
 
 LENGTH = struct.Struct("!?I")
 """The header sent with a client: whether this process stays for good, and the bytes read so far."""

@@ -22,8 +22,7 @@ def _hidden_files() -> tuple[str, ...]:
     run = runpy.run_path
     assert isinstance(run, FunctionType)
     code: CodeType = run.__code__  # its file is "<frozen runpy>" in some versions
-    folders = (HERE, HERE.parent / "frameworks", HERE.parent / "injected")
-    ours = {f"{one}{os.sep}" for each in folders for one in (each.absolute(), each.resolve())}
+    ours = {f"{one}{os.sep}" for one in (HERE.absolute(), HERE.resolve())}
     return (*ours, code.co_filename)
 
 

@@ -23,7 +23,7 @@ from typing import Any
 
 import debugpy  # noqa: T100
 
-from dap_mux.injected.attach import child_processes
+from dap_mux.rank.injected.attach import child_processes
 
 # The system closes an idle connection after 14 s without an answer; not one with unsent data.
 KEEPALIVE = (("TCP_KEEPIDLE", 5), ("TCP_KEEPINTVL", 3), ("TCP_KEEPCNT", 3))

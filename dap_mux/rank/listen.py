@@ -10,11 +10,11 @@ from contextlib import suppress
 
 import debugpy  # noqa: T100
 
-from dap_mux.injected import evaluation, source_of
-from dap_mux.injected.attach import adapter_keeper, conditions, tracing
 from dap_mux.rank.debugger_wait import note_debugger_visits
 from dap_mux.rank.hidden_frames import hide_our_frames
 from dap_mux.rank.in_process import CannotListen
+from dap_mux.rank.injected import evaluation, source_of
+from dap_mux.rank.injected.attach import adapter_keeper, conditions, tracing
 from dap_mux.rank.own_port import has_been_opened, listen_at
 
 OLDEST_DEBUGPY = (1, 8, 0)

@@ -29,7 +29,6 @@ from typing import Any
 
 import debugpy  # noqa: T100
 
-from dap_mux.injected.attach import adapter_keeper
 from dap_mux.rank.dap_message import write_message
 from dap_mux.rank.door import Door, Visitor
 from dap_mux.rank.handed_clients import LENGTH, TAKEN
@@ -43,6 +42,7 @@ from dap_mux.rank.in_process import (
     listen_to,
     the_debugger,
 )
+from dap_mux.rank.injected.attach import adapter_keeper
 
 # debugpy's adapter, started when a client comes that needs it, and gone again with the last one.
 #

@@ -27,12 +27,12 @@ from typing import Any
 
 import debugpy  # noqa: T100
 
-from dap_mux.injected.attach.pydevd_patches import MADE_UP
-from dap_mux.injected.attach.tracing import untraced
 from dap_mux.rank.debugger_wait import wait_for_debugger
 from dap_mux.rank.environ import Place
 from dap_mux.rank.hidden_frames import users_part
 from dap_mux.rank.in_process import the_debugger
+from dap_mux.rank.injected.attach.pydevd_patches import MADE_UP
+from dap_mux.rank.injected.attach.tracing import untraced
 from dap_mux.rank.ready import say, write_ready_file
 
 # An audit hook for one event that runs no Python at all the others.

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec.structs import replace
 
-from dap_mux.config import AdapterOptions, Config
 from dap_mux.engine import Settings, inputs
 from dap_mux.engine.outputs import FindRanks
-from dap_mux.errors import DapMuxError
+from dap_mux.pure.errors import DapMuxError
 from dap_mux.session.session import Session, open_session, settings_of
 from dap_mux.session.terminal_output import set_up_log
 from dap_mux.shell.listeners import StdioConnection, serve_stdio
+from dap_mux.system.config import AdapterOptions, Config
 
 if TYPE_CHECKING:
     from anyio.abc import TaskGroup
@@ -120,7 +120,7 @@ class Finder:
         self._answer(request, settings=settings)
 
     async def _launch(self, request: FindRanks, config: Config) -> None:
-        from dap_mux.temporary_folders import log_folder
+        from dap_mux.system.temporary_folders import log_folder
 
         with log_folder(config.log_dir) as log_dir:
             config = replace(config, log_dir=log_dir)

@@ -11,15 +11,15 @@ import anyio
 from msgspec.structs import replace
 
 from dap_mux.cluster.records import DEFAULT_GROUP, RankRecord
-from dap_mux.config import AttachOptions, Config
 from dap_mux.engine import Settings
-from dap_mux.errors import UsageError
-from dap_mux.rank_sets import Mesh
+from dap_mux.pure.errors import UsageError
+from dap_mux.pure.rank_sets import Mesh
 from dap_mux.session.dial_out import ADDRESS, TOKEN_FILE, accept_reverse, split_dial_endpoints
 from dap_mux.session.job import announce
 from dap_mux.session.rank_sources import RankSources
 from dap_mux.session.session import Session, open_session, settings_of
 from dap_mux.session.terminal_output import say, set_up_log
+from dap_mux.system.config import AttachOptions, Config
 
 LATE_S: Final = 2.0  # a cluster's workers may take ten times as long to import what they need
 MAX_NAMED: Final = 4  # endpoints in a line on the terminal

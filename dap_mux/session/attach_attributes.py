@@ -16,7 +16,7 @@ from typing import Any, Final
 from dap_mux.cluster.endpoints import description_of, descriptions
 from dap_mux.cluster.records import FIRST_PORT
 from dap_mux.cluster.source import BY_CHOICE, Description
-from dap_mux.errors import UsageError
+from dap_mux.pure.errors import UsageError
 
 Arguments = Mapping[str, Any]
 LOOPBACK: Final = ("", "localhost", "127.0.0.1", "[::1]")

@@ -17,20 +17,20 @@ from itertools import count
 from pathlib import Path
 from typing import Any, Final
 
-from dap_mux import procfs
-from dap_mux.addresses import is_loopback
 from dap_mux.cluster.records import DEFAULT_GROUP, is_natural
-from dap_mux.config import Config
-from dap_mux.config.options import Address
 from dap_mux.engine import inputs
-from dap_mux.engine.endpoint import NO_TRAITS, Endpoint, Traits, read_traits
 from dap_mux.engine.outputs import Connect
-from dap_mux.errors import Refused, UsageError
-from dap_mux.rank_sets import RankId
+from dap_mux.pure.addresses import is_loopback
+from dap_mux.pure.endpoint import NO_TRAITS, Endpoint, Traits, read_traits
+from dap_mux.pure.errors import Refused, UsageError
+from dap_mux.pure.rank_sets import RankId
 from dap_mux.session.session import Session
 from dap_mux.session.terminal_output import say
-from dap_mux.session_files import session_folder
 from dap_mux.shell.reverse_connections import Refusal, ReverseConnection, listen_reverse
+from dap_mux.system import procfs
+from dap_mux.system.config import Config
+from dap_mux.system.config.options import Address
+from dap_mux.system.session_files import session_folder
 
 # A rank's description of itself when it connects to a session.
 

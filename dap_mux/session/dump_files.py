@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from dap_mux.errors import DapMuxError, NothingToConnect, UsageError
-from dap_mux.insight.why.after_death import Remains, merged, read_failure
-from dap_mux.insight.why.recorder_dump import Dump, NotADump, collectives_in, read_dump
-from dap_mux.printable import one_line
+from dap_mux.pure.errors import DapMuxError, NothingToConnect, UsageError
+from dap_mux.pure.insight.why.after_death import Remains, merged, read_failure
+from dap_mux.pure.insight.why.recorder_dump import Dump, NotADump, collectives_in, read_dump
+from dap_mux.pure.printable import one_line
 
 MAX_FILES: Final = 20_000
 MAX_BYTES: Final = 32 << 20

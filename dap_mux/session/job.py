@@ -25,12 +25,12 @@ import msgspec
 from msgspec import Struct
 
 from dap_mux.engine import inputs
-from dap_mux.errors import UsageError
-from dap_mux.rank_sets import RankId, fold
+from dap_mux.pure.errors import UsageError
+from dap_mux.pure.rank_sets import RankId, fold
 from dap_mux.session.session import Session
 from dap_mux.session.terminal_output import Echo, say
-from dap_mux.session_files import SessionFile
-from dap_mux.user_files import foreign
+from dap_mux.system.session_files import SessionFile
+from dap_mux.system.user_files import foreign
 
 logger = logging.getLogger("dap_mux.session")
 STOP_NOTICE_S: Final = 1.0  # after a signal, before the user is told which processes remain

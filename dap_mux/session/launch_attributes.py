@@ -13,8 +13,8 @@ from typing import Any, Final
 
 from dap_mux.cluster.launcher import LauncherJob
 from dap_mux.cluster.local import LocalJob
-from dap_mux.config import Config
-from dap_mux.errors import UsageError
+from dap_mux.pure.errors import UsageError
+from dap_mux.system.config import Config
 
 Arguments = Mapping[str, Any]
 INTERNAL: Final = "internalConsole"

@@ -17,13 +17,12 @@ from dap_mux.cluster.framework_source import MetCluster, met_clusters, python_wi
 from dap_mux.cluster.job import ExitReasons, ForeignProcess
 from dap_mux.cluster.launcher import STOP_TIMEOUT_S, LaunchedJob, LauncherJob, RankReport
 from dap_mux.cluster.records import RankRecord
-from dap_mux.config import Config, LaunchOptions, RerunOptions
-from dap_mux.config.options import Address
+from dap_mux.cluster.tunnel.children import run_command
 from dap_mux.engine import Settings, inputs
-from dap_mux.engine.endpoint import Endpoint
-from dap_mux.errors import DapMuxError, NothingToConnect, UsageError
-from dap_mux.printable import one_line
-from dap_mux.rank_sets import RankId
+from dap_mux.pure.endpoint import Endpoint
+from dap_mux.pure.errors import DapMuxError, NothingToConnect, UsageError
+from dap_mux.pure.printable import one_line
+from dap_mux.pure.rank_sets import RankId
 from dap_mux.session.dial_out import dial_variables
 from dap_mux.session.job import (
     FILES_PER_OWN_RANK,
@@ -38,8 +37,9 @@ from dap_mux.session.job import (
 from dap_mux.session.rank_sources import RankSources
 from dap_mux.session.session import Session, endpoint_of, open_session, settings_of
 from dap_mux.session.terminal_output import Echo, say, set_up_log
-from dap_mux.temporary_folders import log_folder
-from dap_mux.tunnel.children import run_command
+from dap_mux.system.config import Config, LaunchOptions, RerunOptions
+from dap_mux.system.config.options import Address
+from dap_mux.system.temporary_folders import log_folder
 
 # The clusters that a launched job meets become part of its session.
 
@@ -298,7 +298,7 @@ async def rerun_task(options: RerunOptions) -> int:
             f"{options.endpoint}: not a Dask cluster; one looks like dask:tcp://HOST:8786"
         )
     python = await python_with("distributed", options.config.python)
-    program = Path(__file__).parents[1] / "frameworks" / "dask_rerun.py"
+    program = Path(__file__).parents[1] / "rank" / "frameworks" / "dask_rerun.py"
     address = options.endpoint.removeprefix(DASK)
     command = (python, str(program), address, options.key)
     found = await run_command((*command, "check"), within=CHECK_TIMEOUT_S)

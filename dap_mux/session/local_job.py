@@ -12,11 +12,9 @@ from msgspec.structs import replace
 
 from dap_mux.cluster.job import ExitReasons, RankEnded, RankProcess, describe_exit
 from dap_mux.cluster.local import LocalCluster, LocalJob, job_exit_code
-from dap_mux.config import Config, RunOptions
-from dap_mux.config.options import Address
 from dap_mux.engine import inputs
-from dap_mux.engine.endpoint import Endpoint
-from dap_mux.rank_sets import RankId, fold
+from dap_mux.pure.endpoint import Endpoint
+from dap_mux.pure.rank_sets import RankId, fold
 from dap_mux.session.dial_out import dial_variables
 from dap_mux.session.job import (
     FILES_PER_OWN_RANK,
@@ -29,7 +27,9 @@ from dap_mux.session.job import (
 )
 from dap_mux.session.session import Session, endpoint_of, open_session, settings_of
 from dap_mux.session.terminal_output import Echo, say, set_up_log
-from dap_mux.temporary_folders import log_folder
+from dap_mux.system.config import Config, RunOptions
+from dap_mux.system.config.options import Address
+from dap_mux.system.temporary_folders import log_folder
 
 GROUP = "job"
 STOP_TIMEOUT_S = 5.0  # for ranks to end, before they are killed

@@ -19,14 +19,12 @@ from typing import Any, Final
 
 import anyio
 
-from dap_mux import procfs
 from dap_mux.cluster.pid import read_pids
 from dap_mux.cluster.python_process import RunningPython, ranks_among
 from dap_mux.cluster.records import DEFAULT_GROUP
-from dap_mux.errors import DapMuxError, PeerFault
-from dap_mux.injected.evidence.thread_states import thread_state
-from dap_mux.insight.stack_tree import Stack, agreed, kind_of_thread
-from dap_mux.insight.why.evidence import (
+from dap_mux.pure.errors import DapMuxError, PeerFault
+from dap_mux.pure.insight.stack_tree import Stack, agreed, kind_of_thread
+from dap_mux.pure.insight.why.evidence import (
     Evidence,
     Process,
     RankEvidence,
@@ -34,12 +32,14 @@ from dap_mux.insight.why.evidence import (
     Standing,
     stack_of,
 )
-from dap_mux.insight.why.nccl_ras import ras_lines, read_report
-from dap_mux.insight.why.py_spy import Source, sample_of, threads_in, variables_of
-from dap_mux.printable import one_line
-from dap_mux.rank_sets import RankId
+from dap_mux.pure.insight.why.nccl_ras import ras_lines, read_report
+from dap_mux.pure.insight.why.py_spy import Source, sample_of, threads_in, variables_of
+from dap_mux.pure.printable import one_line
+from dap_mux.pure.rank_sets import RankId
+from dap_mux.rank.injected.evidence.thread_states import thread_state
 from dap_mux.shell.local_machine import read_processes
-from dap_mux.user_files import open_regular, startable
+from dap_mux.system import procfs
+from dap_mux.system.user_files import open_regular, startable
 
 LOOKS: Final = 3
 ENOUGH: Final = 2

@@ -26,8 +26,8 @@ from dap_mux.cluster.source import (
     SwallowingSource,
 )
 from dap_mux.engine import inputs
-from dap_mux.errors import DapMuxError
-from dap_mux.rank_sets import RankId
+from dap_mux.pure.errors import DapMuxError
+from dap_mux.pure.rank_sets import RankId
 from dap_mux.session.session import Session
 
 RETRY_DELAY_S: Final = 5.0  # after a source has failed

@@ -17,24 +17,24 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from dap_mux.addresses import is_loopback
-from dap_mux.config import Config
 from dap_mux.engine import Engine, Settings, inputs
 from dap_mux.engine.admission import Token
-from dap_mux.engine.endpoint import Endpoint
-from dap_mux.engine.remote.injected_sources import InjectedSources
-from dap_mux.errors import Refused, UsageError
-from dap_mux.injected import folders
-from dap_mux.programs import raise_limit, shortage
-from dap_mux.rank_sets import Mesh, RankId
+from dap_mux.pure.addresses import is_loopback
+from dap_mux.pure.endpoint import Endpoint
+from dap_mux.pure.errors import Refused, UsageError
+from dap_mux.pure.rank_sets import Mesh, RankId
+from dap_mux.pure.remote.injected_sources import InjectedSources
+from dap_mux.rank.injected import folders
 from dap_mux.session.terminal_output import alert, say
-from dap_mux.session_files import SessionFile, session_folder
 from dap_mux.shell.auth import Guard
 from dap_mux.shell.driver import Driver
 from dap_mux.shell.garbage import GarbageCollection
 from dap_mux.shell.listeners import connection_factory, listen
 from dap_mux.shell.sockets import listen_unix
-from dap_mux.user_files import check_private, check_regular, new_token, own_folder, token_of
+from dap_mux.system.config import Config
+from dap_mux.system.programs import raise_limit, shortage
+from dap_mux.system.session_files import SessionFile, session_folder
+from dap_mux.system.user_files import check_private, check_regular, new_token, own_folder, token_of
 
 if TYPE_CHECKING:
     from dap_mux.cluster.records import RankRecord

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
-from dap_mux.printable import one_line, printable
+from dap_mux.pure.printable import one_line, printable
 
 if TYPE_CHECKING:
     from dap_mux.cluster.job import RankProcess

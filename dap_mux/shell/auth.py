@@ -18,8 +18,8 @@ from typing import Final, NamedTuple
 
 from msgspec import Struct, field
 
-from dap_mux import procfs
 from dap_mux.engine.admission import Token
+from dap_mux.system import procfs
 
 # The user at the other end of a connection on this machine, as the kernel (Linux) tells it.
 #

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 from dap_mux.engine import Engine, inputs, outputs
 from dap_mux.engine.admission import Token
 from dap_mux.engine.outputs import ToClient, ToRank, ToRanks
-from dap_mux.protocol.framing import MAX_BODY, encode_frame
+from dap_mux.pure.protocol.framing import MAX_BODY, encode_frame
 from dap_mux.shell.links import CONNECT_TIMEOUT_S, RankLink
 from dap_mux.shell.local_machine import LocalFiles, LocalProcesses, ProcessReader, is_over
 from dap_mux.shell.timers import Timer, Timers
 
 if TYPE_CHECKING:
-    from dap_mux.insight.why.evidence import Process
+    from dap_mux.pure.insight.why.evidence import Process
 
 logger = logging.getLogger("dap_mux")
 # Connections that are opened at once, and how soon as many more are: a session of thousands of

@@ -18,9 +18,9 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final, cast
 
 from dap_mux.engine import inputs
-from dap_mux.errors import DapMuxError, PeerFault, UsageError
-from dap_mux.protocol.framing import Framer
-from dap_mux.protocol.messages import MessageError, decode
+from dap_mux.pure.errors import DapMuxError, PeerFault, UsageError
+from dap_mux.pure.protocol.framing import Framer
+from dap_mux.pure.protocol.messages import MessageError, decode
 from dap_mux.shell.auth import Guard
 from dap_mux.shell.sockets import (
     LivenessMonitor,

@@ -12,11 +12,11 @@ from collections.abc import Callable, Container, Coroutine, Iterable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from dap_mux import procfs
-from dap_mux.engine.remote.probes import MAX_COMPARED_BYTES
+from dap_mux.pure.remote.probes import MAX_COMPARED_BYTES
+from dap_mux.system import procfs
 
 if TYPE_CHECKING:
-    from dap_mux.insight.why.evidence import Process
+    from dap_mux.pure.insight.why.evidence import Process
 
 
 _IDENTITY: Final = r"([0-9a-f-]{36}) (pid:\[[0-9]{1,20}\]) ([0-9]{1,10}) ([0-9]{1,20})"
@@ -187,7 +187,7 @@ def _is_adapter(pid: int) -> bool:
 
 
 def _process(pid: int, connections: Connections, killed: frozenset[int]) -> Process:
-    from dap_mux.insight.why.evidence import Process
+    from dap_mux.pure.insight.why.evidence import Process
 
     now = time.monotonic()
     found = procfs.stat(pid)

@@ -21,8 +21,8 @@ from typing import Any, Final, cast
 
 import anyio
 
-from dap_mux.protocol.framing import Framer, encode_frame
-from dap_mux.protocol.messages import Message, decode, plain
+from dap_mux.pure.protocol.framing import Framer, encode_frame
+from dap_mux.pure.protocol.messages import Message, decode, plain
 
 _PATCH: Final = "own['attach']"  # in the expression that patches a rank
 _ASKS_STACKS: Final = "def stacks(every_thread"  # in the one that asks a rank where it is

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from dap_mux.client import DapClient
-from dap_mux.procfs import CLOSE_WAIT, ESTABLISHED, tcp_sockets
+from dap_mux.system.procfs import CLOSE_WAIT, ESTABLISHED, tcp_sockets
 from tests.real.driving import let_end, script
 from tests.support.processes.commands import LIMIT, User
 from tests.support.processes.proc_net import listens as is_taken

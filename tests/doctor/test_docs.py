@@ -11,8 +11,8 @@ from typing import Final
 
 import pytest
 
-from dap_mux import doctor as package
-from dap_mux.doctor.causes.processes import OLDEST_SUPPORTED
+from dap_mux.frontends import doctor as package
+from dap_mux.frontends.doctor.causes.processes import OLDEST_SUPPORTED
 from tests.doctor.conftest import KEYS, user
 from tests.support.processes.commands import User
 

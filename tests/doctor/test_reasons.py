@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from dap_mux.doctor.causes import examine
-from dap_mux.doctor.machine import Machine
-from dap_mux.doctor.observations import KIND_BY_OUTCOME, HolderKind, Observations, Subject
-from dap_mux.doctor.probe import Outcome, ProbeResult
+from dap_mux.frontends.doctor.causes import examine
+from dap_mux.frontends.doctor.machine import Machine
+from dap_mux.frontends.doctor.observations import KIND_BY_OUTCOME, HolderKind, Observations, Subject
+from dap_mux.frontends.doctor.probe import Outcome, ProbeResult
 
 
 def subject(

@@ -10,8 +10,8 @@ from typing import Final
 
 import pytest
 
-from dap_mux import procfs
 from dap_mux.client import ConnectionLost, RequestFailed
+from dap_mux.system import procfs
 from tests.doctor.conftest import Doctor, endpoint, user
 from tests.doctor.subjects import (
     ATTACH,

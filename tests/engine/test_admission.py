@@ -9,10 +9,10 @@ import pytest
 
 from dap_mux.engine import Engine, Settings, inputs, outputs
 from dap_mux.engine.admission import MISSING, WRONG, Token
-from dap_mux.engine.endpoint import Endpoint
 from dap_mux.engine.routes import ROUTES
-from dap_mux.protocol.messages import decode
-from dap_mux.protocol.types import UNAUTHORIZED
+from dap_mux.pure.endpoint import Endpoint
+from dap_mux.pure.protocol.messages import decode
+from dap_mux.pure.protocol.types import UNAUTHORIZED
 from tests.engine.conftest import Play
 from tests.engine.scenes import attach, attached, introduce, introduced
 from tests.support.fake_rank.injected_calls import INJECTED

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dap_mux.rank_sets import Mesh
+from dap_mux.pure.rank_sets import Mesh
 from tests.conftest import rounds
 from tests.engine.conftest import Play
 from tests.engine.scenes import (

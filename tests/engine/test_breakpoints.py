@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from dap_mux.rank_sets import Mesh, RankId, RankSet
-from dap_mux.rank_sets.algebra import All
-from dap_mux.rank_sets.errors import Place
-from dap_mux.rank_sets.world import Selection
+from dap_mux.pure.rank_sets import Mesh, RankId, RankSet
+from dap_mux.pure.rank_sets.algebra import All
+from dap_mux.pure.rank_sets.errors import Place
+from dap_mux.pure.rank_sets.world import Selection
 from tests.engine.conftest import Play
 from tests.engine.scenes import LINE, attached, introduced
 from tests.support.fake_rank.rank import FakeRank

@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 
 from dap_mux.engine import Engine, inputs, outputs
-from dap_mux.engine.endpoint import Endpoint
 from dap_mux.engine.outputs import Output
-from dap_mux.protocol.messages import decode
+from dap_mux.pure.endpoint import Endpoint
+from dap_mux.pure.protocol.messages import decode
 from tests.support.fake_rank.injected_calls import INJECTED
 from tests.support.outputs import singly
 

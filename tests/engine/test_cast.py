@@ -7,7 +7,7 @@ from typing import Any, Final
 import pytest
 
 from dap_mux.engine import Settings
-from dap_mux.rank_sets import Mesh
+from dap_mux.pure.rank_sets import Mesh
 from tests.engine.conftest import Play
 from tests.engine.scenes import LINE, attached, introduced, stopped
 from tests.support.scripted.playbook import PATH, Playbook

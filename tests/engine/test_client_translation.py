@@ -13,9 +13,9 @@ from msgspec import Raw
 
 from dap_mux.engine import Engine, inputs, outputs
 from dap_mux.engine.state.client_translation import ClientTranslation, PathTranslation
-from dap_mux.errors import PeerFault
-from dap_mux.protocol.handle_fields import PLACE_EVENTS
-from dap_mux.protocol.messages import decode, raw
+from dap_mux.pure.errors import PeerFault
+from dap_mux.pure.protocol.handle_fields import PLACE_EVENTS
+from dap_mux.pure.protocol.messages import decode, raw
 from tests.engine.conftest import Play
 from tests.engine.scenes import LINE, introduced
 from tests.support.fake_rank.injected_calls import INJECTED

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dap_mux.rank_sets import Mesh
+from dap_mux.pure.rank_sets import Mesh
 from tests.engine.conftest import Play
 from tests.engine.scenes import frame_of, stopped
 from tests.support.scripted.playbook import Playbook

@@ -12,7 +12,7 @@ import pytest
 from dap_mux.engine import Settings, inputs, outputs
 from dap_mux.engine.admission import Token
 from dap_mux.engine.state.rank import NO_REASON
-from dap_mux.protocol.messages import decode
+from dap_mux.pure.protocol.messages import decode
 from tests.engine.conftest import Play
 from tests.engine.scenes import LINE, attached, frame_of, introduced, stopped
 from tests.support.scripted.playbook import PATH, Playbook

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dap_mux.rank_sets import Mesh
+from dap_mux.pure.rank_sets import Mesh
 from tests.engine.conftest import Play
 from tests.engine.scenes import LINE, attach, attached, introduced, stopped, told_by_us
 from tests.support.fake_rank.injected_calls import injected_call

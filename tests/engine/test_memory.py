@@ -20,8 +20,8 @@ from dap_mux.engine.source_files import diagnosis
 from dap_mux.engine.state import handles as handle_book
 from dap_mux.engine.state import threads
 from dap_mux.engine.state.handles import Handles
-from dap_mux.protocol.exchange import Kind
-from dap_mux.protocol.messages import decode
+from dap_mux.pure.protocol.exchange import Kind
+from dap_mux.pure.protocol.messages import decode
 from tests.engine.conftest import Play
 from tests.engine.scenes import attached, states, stopped
 from tests.support.scripted.playbook import PATH, Playbook

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dap_mux.rank_sets import Mesh
+from dap_mux.pure.rank_sets import Mesh
 from tests.engine.conftest import Play
 from tests.engine.scenes import attached
 from tests.support.fake_rank.injected_calls import calls_of

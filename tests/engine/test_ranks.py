@@ -7,7 +7,7 @@ from typing import Final
 import pytest
 
 from dap_mux.engine import inputs
-from dap_mux.engine.endpoint import Traits
+from dap_mux.pure.endpoint import Traits
 from tests.engine.conftest import Play
 from tests.engine.scenes import (
     LINE,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dap_mux.engine.endpoint import Traits
+from dap_mux.pure.endpoint import Traits
 from tests.engine.conftest import Play
 from tests.engine.scenes import LINE, attached
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 import pytest
 
 from dap_mux.client.client import default_filters
-from dap_mux.engine.endpoint import read_traits
+from dap_mux.pure.endpoint import read_traits
 from tests.engine.conftest import Play
 from tests.support.scripted.playbook import Playbook
 from tests.support.scripted.scripted_clients import Client

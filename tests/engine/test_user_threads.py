@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from dap_mux.engine.endpoint import Traits
 from dap_mux.engine.session.rank_events import USER_THREADS
+from dap_mux.pure.endpoint import Traits
 from tests.engine.conftest import Play
 from tests.engine.scenes import LINE, attached
 from tests.support.fake_rank.rank import FakeRank

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from dap_mux.engine.endpoint import Traits
 from dap_mux.engine.job_insight.gather_evidence import SAMPLE
-from dap_mux.insight.why.evidence import Process
+from dap_mux.pure.endpoint import Traits
+from dap_mux.pure.insight.why.evidence import Process
 from tests.engine.conftest import Play
 from tests.engine.scenes import attached, stopped
 from tests.support.fake_rank.injected_calls import INJECTED

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 
 from dap_mux.engine import inputs, outputs
-from dap_mux.errors import PeerFault
-from dap_mux.protocol.messages import MessageError, decode
+from dap_mux.pure.errors import PeerFault
+from dap_mux.pure.protocol.messages import MessageError, decode
 from tests.support.outputs import singly
 from tests.support.scripted.interleaving_actions import ACTIONS
 from tests.support.scripted.interleaving_fuzz import Storm, Wire

@@ -17,7 +17,7 @@ from typing import Final
 
 import pytest
 
-from dap_mux.procfs import command_line
+from dap_mux.system.procfs import command_line
 from tests.launchers import tour
 from tests.launchers.tools import command
 from tests.real.driving import line_of, script

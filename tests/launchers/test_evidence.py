@@ -14,7 +14,7 @@ from typing import Final
 import msgspec
 import pytest
 
-from dap_mux.insight.why.evidence import Sample, Thread
+from dap_mux.pure.insight.why.evidence import Sample, Thread
 from dap_mux.session.session import injected_sources
 from tests.launchers.tools import environment
 from tests.support.processes.mpi import mpi_environ

@@ -17,8 +17,8 @@ from typing import Any, Final
 
 import pytest
 
-from dap_mux import procfs
 from dap_mux.client import DapClient
+from dap_mux.system import procfs
 from tests.launchers.launching import cast
 from tests.launchers.tools import environment
 from tests.support.processes.commands import LIMIT, Command, User, listed, user

@@ -18,7 +18,7 @@ import pytest
 from dap_mux.client import DapClient
 from dap_mux.cluster.kubernetes import Kubernetes, pod_source
 from dap_mux.cluster.source import SourceSpec
-from dap_mux.errors import DapMuxError
+from dap_mux.pure.errors import DapMuxError
 from tests.launchers import tour
 from tests.launchers.kube_scene import COUNT, JOB, LOOP, Scene, kubernetes, listening_in, shell
 from tests.support.hosts.private_network import possible

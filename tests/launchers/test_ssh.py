@@ -14,7 +14,7 @@ from typing import Final
 import pytest
 
 from dap_mux.client import DapClient
-from dap_mux.procfs import command_line
+from dap_mux.system.procfs import command_line
 from tests.launchers import tour
 from tests.launchers.pages import ours, typed
 from tests.support.hosts.hosts import Host

@@ -12,9 +12,9 @@ from typing import Any, Final
 import pytest
 
 from dap_mux.client import DapClient
-from dap_mux.engine.remote.probes import look_at_timeouts
-from dap_mux.injected import source_of
-from dap_mux.insight.timeouts import RAISED_TIMEOUT_S
+from dap_mux.pure.insight.timeouts import RAISED_TIMEOUT_S
+from dap_mux.pure.remote.probes import look_at_timeouts
+from dap_mux.rank.injected import source_of
 from tests.doctor.conftest import Doctor
 from tests.launchers.tools import environment
 from tests.support.processes import proc_net

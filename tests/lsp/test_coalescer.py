@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dap_mux.lsp.server import Coalescer
+from dap_mux.frontends.lsp.server import Coalescer
 
 
 class Works:

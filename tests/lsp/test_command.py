@@ -10,11 +10,11 @@ from typing import Final
 
 import pytest
 
-import dap_mux.lsp
-from dap_mux.cli import main
-from dap_mux.cli.lsp import PACKAGES
-from dap_mux.lsp.session_follower import ONLY, SessionWatch, Wanted
-from dap_mux.session_files import SessionFile
+import dap_mux.frontends.lsp
+from dap_mux.frontends.cli import main
+from dap_mux.frontends.cli.lsp import PACKAGES
+from dap_mux.frontends.lsp.session_follower import ONLY, SessionWatch, Wanted
+from dap_mux.system.session_files import SessionFile
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -28,7 +28,7 @@ import logging
 from lsprotocol import types
 from pygls.io_ import StdoutWriter
 
-from dap_mux.lsp.features import make_server
+from dap_mux.frontends.lsp.features import make_server
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 
@@ -36,10 +36,12 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 def test_without_its_extra_it_says_what_helps(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(dap_mux, "lsp", dap_mux.lsp)  # importing it anew puts another there
+    monkeypatch.setattr(
+        dap_mux, "lsp", dap_mux.frontends.lsp
+    )  # importing it anew puts another there
     for name in [name for name in sys.modules if name.partition(".")[0] in ("pygls", "lsprotocol")]:
         monkeypatch.delitem(sys.modules, name)
-    for name in [name for name in sys.modules if name.startswith("dap_mux.lsp")]:
+    for name in [name for name in sys.modules if name.startswith("dap_mux.frontends.lsp")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "lsprotocol", None)
     assert main(["lsp"]) == 1

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dap_mux.lsp.launch_json import encoding_problem
+from dap_mux.frontends.lsp.launch_json import encoding_problem
 
 TEXT = "{\n  // für uns\n}\n"
 

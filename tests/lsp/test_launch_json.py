@@ -9,9 +9,9 @@ import pytest
 from lsprotocol import types
 from pygls.workspace import Workspace
 
-from dap_mux.lsp.features import make_server
-from dap_mux.lsp.launch_json import completions, is_launch, offer, rank_set_problems
-from dap_mux.lsp.session_follower import RankState
+from dap_mux.frontends.lsp.features import make_server
+from dap_mux.frontends.lsp.launch_json import completions, is_launch, offer, rank_set_problems
+from dap_mux.frontends.lsp.session_follower import RankState
 
 HEAD = '{"configurations": [{"type": "dap-mux", "pathMappings": [{"ranks": '
 TAIL = "}]}]}"

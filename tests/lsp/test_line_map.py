@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dap_mux.lsp.file_versions import MAX_VERSIONS, FileVersions, LineMap, line_map
-from dap_mux.lsp.launch_json import encoding_problem
+from dap_mux.frontends.lsp.file_versions import MAX_VERSIONS, FileVersions, LineMap, line_map
+from dap_mux.frontends.lsp.launch_json import encoding_problem
 
 BEFORE = """\
 def train():

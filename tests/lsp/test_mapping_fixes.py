@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from dap_mux.lsp.jsonc import Edit, members, read, text_of
-from dap_mux.lsp.problems import Fix, fixes, new_file
+from dap_mux.frontends.lsp.jsonc import Edit, members, read, text_of
+from dap_mux.frontends.lsp.problems import Fix, fixes, new_file
 
 FOLDER = "/home/me/proj"
 ENTRY = {"localRoot": FOLDER, "remoteRoot": "/data/x", "hosts": ["node2"]}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from dap_mux.lsp import features as rendering
-from dap_mux.lsp.session_follower import RankState
+from dap_mux.frontends.lsp import features as rendering
+from dap_mux.frontends.lsp.session_follower import RankState
 
 
 def row(rank: int, line: int | None = None, **more: Any) -> dict[str, Any]:

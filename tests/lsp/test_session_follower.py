@@ -12,9 +12,9 @@ from typing import Any, Final
 import pytest
 
 from dap_mux.client import DapClient
-from dap_mux.lsp.session_follower import SessionFollower, SessionWatch, Wanted
-from dap_mux.protocol.framing import Framer, encode_frame
-from dap_mux.session_files import SessionFile
+from dap_mux.frontends.lsp.session_follower import SessionFollower, SessionWatch, Wanted
+from dap_mux.pure.protocol.framing import Framer, encode_frame
+from dap_mux.system.session_files import SessionFile
 from tests.support.processes.commands import LIMIT
 from tests.support.processes.waiting import until
 
@@ -184,7 +184,7 @@ async def test_another_one_is_preferred_while_one_is_being_joined(
 async def test_breakpoints_that_a_session_owes_are_asked_for_again(
     follower: SessionFollower, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dap_mux.lsp.session_follower.REQUEST_TIMEOUT_S", 0.5)
+    monkeypatch.setattr("dap_mux.frontends.lsp.session_follower.REQUEST_TIMEOUT_S", 0.5)
     async with serving(Late()) as address:
         await follower.prefer(Wanted(address))
         await until(lambda: follower.breakpoints, within=LIMIT, what="breakpoints")

@@ -14,8 +14,8 @@ from typing import Final
 
 import pytest
 
-from dap_mux.protocol.framing import Framer, encode_frame
-from dap_mux.user_files import token_of
+from dap_mux.pure.protocol.framing import Framer, encode_frame
+from dap_mux.system.user_files import token_of
 from tests.support.processes.commands import Command, Done, User
 
 NOWHERE: Final = "127.0.0.1:9"  # ranks that nobody ever asks for

@@ -13,12 +13,12 @@ from msgspec.structs import replace
 
 from dap_mux.client import DapClient
 from dap_mux.engine import Engine, Settings, inputs
-from dap_mux.engine.endpoint import Endpoint
 from dap_mux.engine.outputs import Output, ToClient, ToRank
+from dap_mux.pure.endpoint import Endpoint
 from dap_mux.session.session import RELEASE_TIMEOUT_S, injected_sources
 from dap_mux.shell.driver import Driver
 from dap_mux.shell.listeners import listen
-from dap_mux.user_files import new_token
+from dap_mux.system.user_files import new_token
 from tests.support.clients.conversation import Conversation
 from tests.support.outputs import singly
 from tests.support.schema import Json, validate

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dap_mux.pathmap import BadMapping, Place, RankPaths, parse
-from dap_mux.rank_sets import Mesh, World
+from dap_mux.pure.pathmap import BadMapping, Place, RankPaths, parse
+from dap_mux.pure.rank_sets import Mesh, World
 
 WORLD = World(
     ranks=tuple(("job", rank) for rank in range(4)),

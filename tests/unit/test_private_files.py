@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from dap_mux.errors import Refused, UsageError
-from dap_mux.user_files import new_token, read_token, token_of
+from dap_mux.pure.errors import Refused, UsageError
+from dap_mux.system.user_files import new_token, read_token, token_of
 
 SHORT = "hunter2-hunter2-hunter2"
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from dap_mux import procfs
+from dap_mux.system import procfs
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="Linux has /proc")
 NO_PROCESS = 2**22 + 1  # above the highest pid that Linux gives

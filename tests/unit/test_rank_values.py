@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dap_mux.rank_values import RankValue, in_short, side_by_side
+from dap_mux.pure.rank_values import RankValue, in_short, side_by_side
 
 
 def test_outliers_first() -> None:

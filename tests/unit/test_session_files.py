@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from dap_mux.errors import NothingToConnect, Refused, UsageError
-from dap_mux.procfs import start_time
-from dap_mux.session_files import SessionFile, find, running, session_folder
+from dap_mux.pure.errors import NothingToConnect, Refused, UsageError
+from dap_mux.system.procfs import start_time
+from dap_mux.system.session_files import SessionFile, find, running, session_folder
 
 TOKEN = "a secret"
 KEYS = {

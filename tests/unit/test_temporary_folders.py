@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from dap_mux.frameworks import arming
-from dap_mux.temporary_folders import LOGS, LONG_GONE, RANKS, hold, temporary_folder
+from dap_mux.rank.frameworks import arming
+from dap_mux.system.temporary_folders import LOGS, LONG_GONE, RANKS, hold, temporary_folder
 
 KILLED = """
 import os, signal, sys
-from dap_mux.temporary_folders import temporary_folder
+from dap_mux.system.temporary_folders import temporary_folder
 with temporary_folder(sys.argv[1]) as folder:
     (folder / "rank-0.log").write_text("said")
     print(folder, flush=True)
@@ -24,7 +24,7 @@ with temporary_folder(sys.argv[1]) as folder:
 """
 UNPACKS = """
 import time
-from dap_mux.frameworks import arming
+from dap_mux.rank.frameworks import arming
 arming.unpack(arming.rank_bundle())
 print("there", flush=True)
 time.sleep(600)

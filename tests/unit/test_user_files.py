@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from dap_mux.cli import main
-from dap_mux.errors import NothingToConnect
-from dap_mux.session_files import find
-from dap_mux.user_files import open_regular
+from dap_mux.frontends.cli import main
+from dap_mux.pure.errors import NothingToConnect
+from dap_mux.system.session_files import find
+from dap_mux.system.user_files import open_regular
 
 DEEP = "[" * 100_000
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from dap_mux import procfs
+from dap_mux.system import procfs
 from tests.support.processes.waiting import until
 
 VERSION: Final = "4.100.3"

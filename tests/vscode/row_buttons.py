@@ -11,7 +11,7 @@ from playwright.async_api import Locator
 from playwright.async_api import TimeoutError as Late
 
 from dap_mux.client import DapClient
-from dap_mux.rank_rows import Row
+from dap_mux.pure.rank_sets.rank_rows import Row
 from tests.support.processes.commands import Command, bodies
 from tests.vscode.editing import LIMIT
 from tests.vscode.workbench import RANKS, Window

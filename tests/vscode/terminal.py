@@ -9,7 +9,7 @@ import sys
 from contextlib import suppress
 from typing import Final
 
-from dap_mux import procfs
+from dap_mux.system import procfs
 from tests.vscode.code_server import CodeServer
 from tests.vscode.editing import LIMIT
 from tests.vscode.scene import EXAMPLE

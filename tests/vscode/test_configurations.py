@@ -9,7 +9,7 @@ from typing import Final
 
 import pytest
 
-from dap_mux import procfs
+from dap_mux.system import procfs
 from tests.support.processes.commands import User
 from tests.vscode.code_server import CodeServer
 from tests.vscode.editing import LIMIT

@@ -55,7 +55,11 @@ def test_it_has_one_wheel_of_dap_mux(package: zipfile.ZipFile) -> None:
     assert path == f"extension/dist/wheel/dap_mux_cluster-{version}-py3-none-any.whl"
     with zipfile.ZipFile(io.BytesIO(package.read(path))) as wheel:
         inside = {*wheel.namelist()}
-    assert {"dap_mux/__main__.py", "dap_mux/rank/agent.py", "dap_mux/lsp/server.py"} <= inside
+    assert {
+        "dap_mux/__main__.py",
+        "dap_mux/rank/agent.py",
+        "dap_mux/frontends/lsp/server.py",
+    } <= inside
     assert not any(name.startswith(("tests/", "docs/")) for name in inside)
 
 

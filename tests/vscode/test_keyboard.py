@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import pytest
 
-from dap_mux import procfs
+from dap_mux.system import procfs
 from tests.support.processes.commands import User
 from tests.support.processes.run_command import start
 from tests.vscode.code_server import CodeServer

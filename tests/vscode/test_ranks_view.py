@@ -8,7 +8,7 @@ from typing import Final
 import pytest
 from playwright.async_api import Position
 
-from dap_mux.rank_rows import Row as RankRow
+from dap_mux.pure.rank_sets.rank_rows import Row as RankRow
 from tests.support.processes.commands import User
 from tests.vscode.code_server import CodeServer
 from tests.vscode.editing import LIMIT

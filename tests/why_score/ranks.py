@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from dap_mux import procfs
+from dap_mux.system import procfs
 from tests.support.processes.commands import clean_environment
 from tests.support.processes.mpi import mpi_environ
 from tests.support.processes.waiting import until

@@ -9,8 +9,8 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from dap_mux.errors import DapMuxError
-from dap_mux.rank_sets import World, parse
+from dap_mux.pure.errors import DapMuxError
+from dap_mux.pure.rank_sets import World, parse
 from tests.why_score.kinds import CODES, KINDS, Kind, is_healthy
 
 

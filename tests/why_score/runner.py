@@ -14,8 +14,8 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from dap_mux import procfs
 from dap_mux.client import DapClient
+from dap_mux.system import procfs
 from tests.support.processes import proc_net
 from tests.support.processes.commands import Command, User, threads
 from tests.support.processes.waiting import until

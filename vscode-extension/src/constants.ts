@@ -48,10 +48,10 @@ export const Command = {
 } as const;
 
 /** A command of the language server: a quick fix has written a path mapping into launch.json. */
-export const MAPPING_WRITTEN = 'dap-mux.mappingWritten'; // dap_mux/lsp/problems.py
+export const MAPPING_WRITTEN = 'dap-mux.mappingWritten'; // dap_mux/frontends/lsp/problems.py
 
 /** Another one: the command of its code lenses. */
-export const RUN_ALL_HERE = 'dap-mux.runAllHere'; // dap_mux/lsp/features.py
+export const RUN_ALL_HERE = 'dap-mux.runAllHere'; // dap_mux/frontends/lsp/features.py
 
 /** Commands of rows of the Ranks view: `dapMux.rank.continue` and so on. */
 export const RANK_COMMAND_PREFIX = 'dapMux.rank.';

@@ -24,8 +24,8 @@ from dap_mux.cluster.kubernetes.pods import (
 )
 from dap_mux.cluster.kubernetes.tool import NoSuchObject, Tool
 from dap_mux.cluster.records import group_name
-from dap_mux.errors import NothingToConnect, UsageError
-from dap_mux.printable import one_line
+from dap_mux.pure.errors import NothingToConnect, UsageError
+from dap_mux.pure.printable import one_line
 
 # Kubeflow's training operator, and its MPI operator.
 KUBEFLOW_JOB: Final = "training.kubeflow.org/job-name"

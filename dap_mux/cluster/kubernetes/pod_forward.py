@@ -17,12 +17,12 @@ from typing import Final
 
 import anyio
 
-from dap_mux.addresses import Backoff
 from dap_mux.cluster.kubernetes.tool import ContainerGone, Tool
 from dap_mux.cluster.records import RankRecord
 from dap_mux.cluster.source import Notify, OnReached, Reached
-from dap_mux.errors import DapMuxError
-from dap_mux.tunnel.children import Supervised, pause_after
+from dap_mux.cluster.tunnel.children import Supervised, pause_after
+from dap_mux.pure.addresses import Backoff
+from dap_mux.pure.errors import DapMuxError
 
 LOOPBACK: Final = "127.0.0.1"
 FORWARDING: Final = re.compile(r"^Forwarding from 127\.0\.0\.1:(\d+) -> (\d+)")

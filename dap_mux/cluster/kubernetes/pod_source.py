@@ -43,7 +43,7 @@ from dap_mux.cluster.kubernetes.pods import (
 from dap_mux.cluster.kubernetes.tool import Changes, Tool, tool_for
 from dap_mux.cluster.records import RankRecord, ports_of
 from dap_mux.cluster.source import Description, Notify, OnReached, SourceSpec
-from dap_mux.errors import DapMuxError, NothingToConnect, UsageError
+from dap_mux.pure.errors import DapMuxError, NothingToConnect, UsageError
 
 # Pods that are gone, and that are waited for because others may be made in their place.
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from dap_mux.cluster.records import DEFAULT_GROUP, RankRecord
-from dap_mux.printable import one_line
+from dap_mux.pure.printable import one_line
 
 Json: TypeAlias = dict[str, Any]
 ENDED: Final = ("Succeeded", "Failed")  # phases

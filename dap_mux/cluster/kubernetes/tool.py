@@ -15,9 +15,9 @@ from typing import Final
 import anyio
 
 from dap_mux.cluster.kubernetes.pods import Json
-from dap_mux.errors import NothingToConnect, UsageError
-from dap_mux.tunnel.children import CommandResult, next_line, run_command, running_child
-from dap_mux.user_files import parse_json
+from dap_mux.cluster.tunnel.children import CommandResult, next_line, run_command, running_child
+from dap_mux.pure.errors import NothingToConnect, UsageError
+from dap_mux.system.user_files import parse_json
 
 PREFERRED: Final = {"k8s": ("kubectl", "oc"), "oc": ("oc", "kubectl")}
 LISTEN: Final = "0A"  # the state of a listening socket in /proc/net/tcp

@@ -23,9 +23,9 @@ from urllib.parse import SplitResult, urljoin, urlsplit
 
 import anyio
 
-from dap_mux.errors import NothingToConnect, Refused, UsageError
-from dap_mux.printable import one_line
-from dap_mux.user_files import NoHome, check_private, expand_home, open_regular
+from dap_mux.pure.errors import NothingToConnect, Refused, UsageError
+from dap_mux.pure.printable import one_line
+from dap_mux.system.user_files import NoHome, check_private, expand_home, open_regular
 
 REQUEST_TIMEOUT_S: Final = 30.0
 MAX_ANSWER: Final = 16 * 1024 * 1024  # bytes; a job of ten thousand tasks has 5 MB

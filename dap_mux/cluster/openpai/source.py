@@ -35,8 +35,8 @@ from dap_mux.cluster.source import (
     reach_directly,
 )
 from dap_mux.cluster.ssh import reach_by_ssh
-from dap_mux.errors import NothingToConnect, Refused, UsageError
-from dap_mux.printable import one_line
+from dap_mux.pure.errors import NothingToConnect, Refused, UsageError
+from dap_mux.pure.printable import one_line
 
 ENDED: Final = ("SUCCEEDED", "STOPPED", "FAILED")
 ENDS: Final = {"SUCCEEDED": "is complete", "STOPPED": "was stopped", "FAILED": "has failed"}

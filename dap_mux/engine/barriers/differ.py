@@ -15,19 +15,19 @@ from dap_mux.engine.barriers.barriers import Barriers
 from dap_mux.engine.breakpoints.merge import Breakpoint
 from dap_mux.engine.messages import to_clients
 from dap_mux.engine.messages.to_ranks import Result, gather_results
-from dap_mux.engine.remote.probes import Stacks, ask_stacks, stacks_of
-from dap_mux.engine.source_files.path_mappings import paths_of
+from dap_mux.engine.state.path_mappings import paths_of
 from dap_mux.engine.state.rank import BarrierRound, Rank
 from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.state.threads import coords_of
-from dap_mux.errors import PeerFault
-from dap_mux.insight.compare import Tolerance, compare
-from dap_mux.insight.fold import most_first
-from dap_mux.insight.stack_tree import Frame, Stack
-from dap_mux.protocol.messages import Body
-from dap_mux.rank_sets import RankId, fold
-from dap_mux.rank_sets.debuggees import DebuggeeId, rank_of
-from dap_mux.rank_sets.world import Differ
+from dap_mux.pure.errors import PeerFault
+from dap_mux.pure.insight.compare import Tolerance, compare
+from dap_mux.pure.insight.fold import most_first
+from dap_mux.pure.insight.stack_tree import Frame, Stack
+from dap_mux.pure.protocol.messages import Body
+from dap_mux.pure.rank_sets import RankId, fold
+from dap_mux.pure.rank_sets.debuggees import DebuggeeId, rank_of
+from dap_mux.pure.rank_sets.world import Differ
+from dap_mux.pure.remote.probes import Stacks, ask_stacks, stacks_of
 
 MAX_CHARS: Final = 60  # of a value that is shown
 MAX_VALUES: Final = 6

@@ -16,13 +16,13 @@ from msgspec import Raw
 from dap_mux.engine.breakpoints.merge import CONDITION, HIT, Breakpoint
 from dap_mux.engine.messages import to_clients, to_ranks
 from dap_mux.engine.outputs import ToRank
-from dap_mux.engine.remote.injected_sources import InjectedSources, call
 from dap_mux.engine.state.rank import Rank, Reply
 from dap_mux.engine.state.session import SessionState
-from dap_mux.protocol.messages import Body, Event, encode, raw
-from dap_mux.rank_sets.debuggees import label
+from dap_mux.pure.protocol.messages import Body, Event, encode, raw
+from dap_mux.pure.rank_sets.debuggees import label
+from dap_mux.pure.remote.injected_sources import InjectedSources, call
 
-MARK: Final = "  # dap-mux waits "  # as in dap_mux/injected/comparisons.py
+MARK: Final = "  # dap-mux waits "  # as in dap_mux/rank/injected/comparisons.py
 DECIDED: Final = "dapMuxDecided"  # the same
 
 

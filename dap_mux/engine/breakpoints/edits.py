@@ -20,8 +20,8 @@ from dap_mux.engine.messages import to_clients
 from dap_mux.engine.state.client import Client
 from dap_mux.engine.state.rank import Rank
 from dap_mux.engine.state.session import SessionState
-from dap_mux.protocol.messages import Body
-from dap_mux.rank_sets import RankId, fold
+from dap_mux.pure.protocol.messages import Body
+from dap_mux.pure.rank_sets import RankId, fold
 
 OnTaken: TypeAlias = Callable[[], None]
 

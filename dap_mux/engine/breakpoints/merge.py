@@ -12,16 +12,16 @@ from typing import Final, Literal, TypeAlias
 from msgspec import Struct, field
 
 from dap_mux.engine.source_files.comparison import NOTHING_WRONG, AboutFile
-from dap_mux.protocol.messages import Body
-from dap_mux.rank_sets import (
+from dap_mux.pure.protocol.messages import Body
+from dap_mux.pure.rank_sets import (
     RankId,
     RankSet,
     RankSetError,
     World,
     fold,
 )
-from dap_mux.rank_sets.debuggees import DebuggeeId, rank_of, worker_of
-from dap_mux.rank_sets.world import Differ
+from dap_mux.pure.rank_sets.debuggees import DebuggeeId, rank_of, worker_of
+from dap_mux.pure.rank_sets.world import Differ
 
 CONDITION: Final = "condition"
 HIT: Final = "hitCondition"

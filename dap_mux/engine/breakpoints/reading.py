@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 from dap_mux.engine.breakpoints.merge import CONDITION, LOG, PREFIXED, Breakpoint
 from dap_mux.engine.messages.capabilities import DIFFER, TOGETHER
-from dap_mux.engine.remote.python_syntax import is_expression
-from dap_mux.protocol.messages import Body
-from dap_mux.rank_sets import (
+from dap_mux.pure.protocol.messages import Body
+from dap_mux.pure.rank_sets import (
     RankId,
     RankSetError,
     UnknownDimension,
@@ -18,11 +17,12 @@ from dap_mux.rank_sets import (
     split_condition,
     split_prefix,
 )
-from dap_mux.rank_sets.errors import Place
-from dap_mux.rank_sets.world import Differ
+from dap_mux.pure.rank_sets.errors import Place
+from dap_mux.pure.rank_sets.world import Differ
+from dap_mux.pure.remote.python_syntax import is_expression
 
 if TYPE_CHECKING:
-    from dap_mux.rank_sets.prefix import Prefix
+    from dap_mux.pure.rank_sets.prefix import Prefix
 
 _BARE: Final = r"\s*([\w-]+\s*\.\s*)?ranks\s*\([^()]*\)\s*|\s*@[\w-]+\s*"
 _SHARE: Final = re.compile(r"(?P<number>[0-9]*\.?[0-9]+(?:e-?[0-9]{1,3})?)(?P<percent>%?)\s*")

@@ -21,11 +21,11 @@ from dap_mux.engine.source_files.diagnosis import NO_FILE
 from dap_mux.engine.state.rank import Rank, Reply
 from dap_mux.engine.state.session import Broadcast, SessionState
 from dap_mux.engine.state.threads import values_of
-from dap_mux.errors import PeerFault
-from dap_mux.protocol.messages import Body
-from dap_mux.protocol.rank_messages import BreakpointStates, read
-from dap_mux.rank_sets import World
-from dap_mux.rank_sets.debuggees import DebuggeeId
+from dap_mux.pure.errors import PeerFault
+from dap_mux.pure.protocol.messages import Body
+from dap_mux.pure.protocol.rank_messages import BreakpointStates, read
+from dap_mux.pure.rank_sets import World
+from dap_mux.pure.rank_sets.debuggees import DebuggeeId
 
 # `breakpoint` events: where ranks are many, what changes within a moment is told together.
 #

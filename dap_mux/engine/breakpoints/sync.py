@@ -33,8 +33,8 @@ from dap_mux.engine.state.client import Client, ClientRequest
 from dap_mux.engine.state.client_translation import ClientTranslation
 from dap_mux.engine.state.rank import Rank, Reply
 from dap_mux.engine.state.session import Broadcast, Listeners, SessionState
-from dap_mux.protocol.messages import Body, plain
-from dap_mux.rank_sets.debuggees import DebuggeeId
+from dap_mux.pure.protocol.messages import Body, plain
+from dap_mux.pure.rank_sets.debuggees import DebuggeeId
 
 OWN: Final = 0  # in a client's place: the session's own breakpoints, which no client is told of
 

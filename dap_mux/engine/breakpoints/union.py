@@ -17,10 +17,10 @@ from msgspec import Struct
 
 from dap_mux.engine.breakpoints.comparing import waiting
 from dap_mux.engine.breakpoints.merge import CONDITION, HIT, LOG, PREFIXED, Breakpoint, Spot
-from dap_mux.engine.remote.python_syntax import MAX_PARSED_CHARS, syntax_problem
-from dap_mux.protocol.messages import Body
-from dap_mux.rank_sets import RankId, RankSetError, World, split_prefix, substitute
-from dap_mux.rank_sets.debuggees import DebuggeeId, rank_of, worker_of
+from dap_mux.pure.protocol.messages import Body
+from dap_mux.pure.rank_sets import RankId, RankSetError, World, split_prefix, substitute
+from dap_mux.pure.rank_sets.debuggees import DebuggeeId, rank_of, worker_of
+from dap_mux.pure.remote.python_syntax import MAX_PARSED_CHARS, syntax_problem
 
 COUNT: Final = "@HIT@"  # debugpy replaces it by how often the breakpoint was reached
 

@@ -18,13 +18,13 @@ from dap_mux.engine.messages import to_clients
 from dap_mux.engine.messages.capabilities import offer_restart
 from dap_mux.engine.outputs import Admitted, CloseClient, FindRanks
 from dap_mux.engine.ranks.lifecycle import Lifecycle
-from dap_mux.engine.source_files.path_mappings import mappings_of
 from dap_mux.engine.state.client import Client, ClientRequest
+from dap_mux.engine.state.path_mappings import mappings_of
 from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.stops.client_events import ClientEvents
-from dap_mux.protocol.arguments import AttachArguments
-from dap_mux.protocol.messages import Body, plain
-from dap_mux.protocol.validation import BadArguments, typed
+from dap_mux.pure.protocol.arguments import AttachArguments
+from dap_mux.pure.protocol.messages import Body, plain
+from dap_mux.pure.protocol.validation import BadArguments, typed
 
 # Attributes that a joining client asks for and does not get, in plain words.
 #

@@ -12,7 +12,6 @@ from dap_mux.engine.clients.leave import ClientLeave
 from dap_mux.engine.messages import to_clients
 from dap_mux.engine.messages.capabilities import Capabilities
 from dap_mux.engine.outputs import CloseClient
-from dap_mux.engine.source_files.path_mappings import place_of
 from dap_mux.engine.state.client import Client, ClientRequest, Dropped, dialect_of
 from dap_mux.engine.state.client_translation import (
     ClientTranslation,
@@ -21,11 +20,12 @@ from dap_mux.engine.state.client_translation import (
     PathTranslation,
     no_routes,
 )
+from dap_mux.engine.state.path_mappings import place_of
 from dap_mux.engine.state.session import SessionState
-from dap_mux.pathmap import PathMap, Place, is_windows
-from dap_mux.protocol.arguments import InitializeArguments
-from dap_mux.protocol.messages import NO_RAW, Body, Message
-from dap_mux.protocol.validation import typed
+from dap_mux.pure.pathmap import PathMap, Place, is_windows
+from dap_mux.pure.protocol.arguments import InitializeArguments
+from dap_mux.pure.protocol.messages import NO_RAW, Body, Message
+from dap_mux.pure.protocol.validation import typed
 
 # How a client introduces itself.
 

@@ -13,9 +13,9 @@ from dap_mux.engine.outputs import CloseClient, EndJob
 from dap_mux.engine.ranks.lifecycle import Lifecycle
 from dap_mux.engine.state.client import Client, ClientRequest
 from dap_mux.engine.state.session import SessionState
-from dap_mux.protocol.arguments import DisconnectArguments
-from dap_mux.protocol.messages import Body
-from dap_mux.protocol.validation import typed
+from dap_mux.pure.protocol.arguments import DisconnectArguments
+from dap_mux.pure.protocol.messages import Body
+from dap_mux.pure.protocol.validation import typed
 
 RETURN_S: Final = 10.0  # VS Code attaches again within a second, after its tasks have run
 NO_TERMINATE: Final = "this session does not own the job; `disconnect` leaves it running"

@@ -11,8 +11,8 @@ from dap_mux.engine.state.client import Client
 from dap_mux.engine.state.phases import Phase
 from dap_mux.engine.state.rank import Rank
 from dap_mux.engine.state.session import SessionState
-from dap_mux.protocol.messages import Body
-from dap_mux.rank_sets import fold
+from dap_mux.pure.protocol.messages import Body
+from dap_mux.pure.rank_sets import fold
 
 
 class Notices(Struct, eq=False):

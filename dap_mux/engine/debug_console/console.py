@@ -20,11 +20,11 @@ from dap_mux.engine.state.selection import focused
 from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.state.threads import View
 from dap_mux.engine.values.meshes import Meshes
-from dap_mux.errors import UsageError
-from dap_mux.insight.compare import Tolerance
-from dap_mux.printable import did_you_mean
-from dap_mux.protocol.messages import Body
-from dap_mux.rank_sets import split_leading, with_group
+from dap_mux.pure.errors import UsageError
+from dap_mux.pure.insight.compare import Tolerance
+from dap_mux.pure.printable import did_you_mean
+from dap_mux.pure.protocol.messages import Body
+from dap_mux.pure.rank_sets import split_leading, with_group
 
 _QUOTED: Final = 72  # characters of an unknown command that are repeated
 OnBehalf: TypeAlias = Callable[[ClientRequest, str, Body, Callable[[Body, str], None]], None]

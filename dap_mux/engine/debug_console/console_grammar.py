@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
-from dap_mux.engine.remote.python_syntax import MAX_PARSED_CHARS, is_program
-from dap_mux.rank_sets import STATES, split_leading, split_prefix, with_group
-from dap_mux.rank_sets.tokens import NAME
+from dap_mux.pure.rank_sets import STATES, split_leading, split_prefix, with_group
+from dap_mux.pure.rank_sets.tokens import NAME
+from dap_mux.pure.remote.python_syntax import MAX_PARSED_CHARS, is_program
 
 CONSOLE: Final = "repl"
 BARE: Final = ("cast", "attach")

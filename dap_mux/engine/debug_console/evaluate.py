@@ -15,21 +15,25 @@ from dap_mux.engine.debug_console.console import COMMANDS, PYTHON_TOO, RANKS, Co
 from dap_mux.engine.debug_console.hover import HOVER, HoverEvaluator, RankSetEvaluator
 from dap_mux.engine.debug_console.merged_values import Values
 from dap_mux.engine.messages import to_clients, to_ranks
-from dap_mux.engine.remote.python_syntax import MAX_PARSED_CHARS
 from dap_mux.engine.state.client import ClientRequest
 from dap_mux.engine.state.rank import Rank, Reply
 from dap_mux.engine.state.selection import focused
 from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.values.inspect import Inspector
 from dap_mux.engine.values.last_answers import SHOWN
-from dap_mux.errors import UsageError
-from dap_mux.protocol.arguments import CompletionsArguments, EvaluateArguments, ReferenceArguments
-from dap_mux.protocol.exchange import Kind
-from dap_mux.protocol.messages import Body, plain, raw
-from dap_mux.protocol.rank_messages import Completions
-from dap_mux.protocol.validation import typed
-from dap_mux.rank_sets import World, complete, parse, split_leading
-from dap_mux.rank_sets.tokens import NAME
+from dap_mux.pure.errors import UsageError
+from dap_mux.pure.protocol.arguments import (
+    CompletionsArguments,
+    EvaluateArguments,
+    ReferenceArguments,
+)
+from dap_mux.pure.protocol.exchange import Kind
+from dap_mux.pure.protocol.messages import Body, plain, raw
+from dap_mux.pure.protocol.rank_messages import Completions
+from dap_mux.pure.protocol.validation import typed
+from dap_mux.pure.rank_sets import World, complete, parse, split_leading
+from dap_mux.pure.rank_sets.tokens import NAME
+from dap_mux.pure.remote.python_syntax import MAX_PARSED_CHARS
 
 # Completions in a debug console: our commands, rank sets, then Python.
 

@@ -14,7 +14,6 @@ from msgspec import Struct
 from dap_mux.engine.debug_console.merged_values import Values
 from dap_mux.engine.messages import to_clients
 from dap_mux.engine.messages.to_ranks import Join
-from dap_mux.engine.remote.probes import summarised
 from dap_mux.engine.state.client import ClientRequest
 from dap_mux.engine.state.rank import Rank, Stop
 from dap_mux.engine.state.session import SessionState
@@ -22,12 +21,13 @@ from dap_mux.engine.values.fan_out import FanOutEvaluator
 from dap_mux.engine.values.inspect import Inspector
 from dap_mux.engine.values.meshes import Meshes
 from dap_mux.engine.values.replies import Answers
-from dap_mux.errors import StaleHandle
-from dap_mux.insight.compare import Tolerance
-from dap_mux.protocol.arguments import EvaluateArguments
-from dap_mux.protocol.exchange import Kind
-from dap_mux.protocol.messages import Body
-from dap_mux.rank_values import is_lookup_text
+from dap_mux.pure.errors import StaleHandle
+from dap_mux.pure.insight.compare import Tolerance
+from dap_mux.pure.protocol.arguments import EvaluateArguments
+from dap_mux.pure.protocol.exchange import Kind
+from dap_mux.pure.protocol.messages import Body
+from dap_mux.pure.rank_values import is_lookup_text
+from dap_mux.pure.remote.probes import summarised
 
 # One expression in a set of ranks, answered as the one value that a debug console shows.
 

@@ -14,11 +14,13 @@ from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.state.threads import named
 from dap_mux.engine.values.compare import comparison_of
 from dap_mux.engine.values.replies import Answers, handle_of
-from dap_mux.errors import StaleHandle
-from dap_mux.insight.compare import Group, Statistics, Tolerance, compare, sparkline
-from dap_mux.insight.fold import most_first
-from dap_mux.protocol.messages import Body
-from dap_mux.rank_rows import (
+from dap_mux.pure.errors import StaleHandle
+from dap_mux.pure.insight.compare import Group, Statistics, Tolerance, compare, sparkline
+from dap_mux.pure.insight.fold import most_first
+from dap_mux.pure.protocol.messages import Body
+from dap_mux.pure.rank_sets import RankId, parse
+from dap_mux.pure.rank_sets.debuggees import label
+from dap_mux.pure.rank_sets.rank_rows import (
     COLUMNS,
     FOLD_ABOVE,
     Row,
@@ -28,9 +30,7 @@ from dap_mux.rank_rows import (
     qualified_function,
     reason,
 )
-from dap_mux.rank_sets import RankId, parse
-from dap_mux.rank_sets.debuggees import label
-from dap_mux.rank_values import SEPARATOR, WARNING, RankValue, marked, side_by_side
+from dap_mux.pure.rank_values import SEPARATOR, WARNING, RankValue, marked, side_by_side
 
 # Values of several ranks as one tree: a `variablesReference` of our own for its top.
 #

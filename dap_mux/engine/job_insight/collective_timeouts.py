@@ -15,18 +15,18 @@ from msgspec import Struct
 
 from dap_mux.engine.messages import to_clients, to_ranks
 from dap_mux.engine.messages.to_ranks import Result, gather_results
-from dap_mux.engine.remote.probes import look_at_timeouts, put_timeouts_back
 from dap_mux.engine.state.rank import Rank, Reply
 from dap_mux.engine.state.session import Broadcast, SessionState
-from dap_mux.insight.timeouts import (
+from dap_mux.pure.insight.timeouts import (
     URGENT_S,
     TimeoutReport,
     TimeoutWarning,
     extension,
     timeout_warnings,
 )
-from dap_mux.protocol.rank_messages import MALFORMED
-from dap_mux.rank_sets.debuggees import DebuggeeId
+from dap_mux.pure.protocol.rank_messages import MALFORMED
+from dap_mux.pure.rank_sets.debuggees import DebuggeeId
+from dap_mux.pure.remote.probes import look_at_timeouts, put_timeouts_back
 
 RESUMED_PAUSE_S: Final = 0.05  # that no rank is stopped, before time-outs are put back
 TOLD_ONCE: Final = frozenset({"extension", "slurm", "problem"})  # told once in a session

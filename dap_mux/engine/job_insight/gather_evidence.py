@@ -11,7 +11,6 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from dap_mux.addresses import is_loopback
 from dap_mux.engine.inputs import ProcessesRead
 from dap_mux.engine.job_insight.partial_moves import OnFound
 from dap_mux.engine.messages import to_clients
@@ -22,14 +21,15 @@ from dap_mux.engine.state.rank import Rank
 from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.state.threads import leading_threads, named, shows_other_threads
 from dap_mux.engine.values.meshes import Meshes
-from dap_mux.insight.why.evidence import Evidence, Process, RankEvidence, Sample, Standing
-from dap_mux.insight.why.held_up import Standing as StopPlace
-from dap_mux.insight.why.held_up import held_up
-from dap_mux.insight.why.verdict import answer as body_of
-from dap_mux.insight.why.verdicts import judge
-from dap_mux.protocol.types import WhyArguments
-from dap_mux.protocol.validation import typed
-from dap_mux.rank_sets.debuggees import DebuggeeId
+from dap_mux.pure.addresses import is_loopback
+from dap_mux.pure.insight.why.evidence import Evidence, Process, RankEvidence, Sample, Standing
+from dap_mux.pure.insight.why.held_up import Standing as StopPlace
+from dap_mux.pure.insight.why.held_up import held_up
+from dap_mux.pure.insight.why.verdict import answer as body_of
+from dap_mux.pure.insight.why.verdicts import judge
+from dap_mux.pure.protocol.types import WhyArguments
+from dap_mux.pure.protocol.validation import typed
+from dap_mux.pure.rank_sets.debuggees import DebuggeeId
 
 # Asks ranks what they do: `injected.evidence`.
 #

@@ -10,24 +10,24 @@ from msgspec import Struct
 
 from dap_mux.engine.messages import to_clients
 from dap_mux.engine.messages.to_ranks import Result, gather_results
-from dap_mux.engine.remote.probes import Stacks, ask_stacks, stacks_of
-from dap_mux.engine.source_files.path_mappings import paths_of
 from dap_mux.engine.state.client import ClientRequest
+from dap_mux.engine.state.path_mappings import paths_of
 from dap_mux.engine.state.rank import Rank
 from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.state.threads import leading_threads, named, shows_other_threads
 from dap_mux.engine.values.meshes import Meshes
-from dap_mux.errors import PeerFault
-from dap_mux.insight.fold import most_first
-from dap_mux.insight.stack_tree import Stack, kind_of_thread, stacks_answer
-from dap_mux.pathmap import RankPaths
-from dap_mux.protocol.rank_messages import MALFORMED
-from dap_mux.protocol.types import StacksArguments
-from dap_mux.protocol.validation import typed
-from dap_mux.rank_sets import RankId
-from dap_mux.rank_sets.debuggees import DebuggeeId
+from dap_mux.pure.errors import PeerFault
+from dap_mux.pure.insight.fold import most_first
+from dap_mux.pure.insight.stack_tree import Stack, kind_of_thread, stacks_answer
+from dap_mux.pure.pathmap import RankPaths
+from dap_mux.pure.protocol.rank_messages import MALFORMED
+from dap_mux.pure.protocol.types import StacksArguments
+from dap_mux.pure.protocol.validation import typed
+from dap_mux.pure.rank_sets import RankId
+from dap_mux.pure.rank_sets.debuggees import DebuggeeId
+from dap_mux.pure.remote.probes import Stacks, ask_stacks, stacks_of
 
-TASKS: Final = ", asyncio tasks"  # as in dap_mux/injected/evidence/stacks.py
+TASKS: Final = ", asyncio tasks"  # as in dap_mux/rank/injected/evidence/stacks.py
 
 
 class StackTrees(Struct, eq=False):

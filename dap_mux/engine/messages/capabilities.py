@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from dap_mux.engine.endpoint import Traits
 from dap_mux.engine.messages import to_clients
 from dap_mux.engine.state.client import Client
 from dap_mux.engine.state.session import SessionState
-from dap_mux.protocol.messages import Body
+from dap_mux.pure.endpoint import Traits
+from dap_mux.pure.protocol.messages import Body
 
 # What debugpy has offered for years: assumed until the first rank speaks.
 FILTERS: Final[list[Body]] = [

@@ -16,7 +16,7 @@ from dap_mux.engine.inputs import Input
 from dap_mux.engine.messages import to_clients
 from dap_mux.engine.state.client import ClientRequest
 from dap_mux.engine.state.session import Postponed, SessionState
-from dap_mux.errors import StaleHandle, UsageError
+from dap_mux.pure.errors import StaleHandle, UsageError
 
 P = ParamSpec("P")
 EXPECTED = (StaleHandle, UsageError)  # a sentence for the user; nothing is wrong with us

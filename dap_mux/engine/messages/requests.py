@@ -11,10 +11,10 @@ from dap_mux.engine import admission
 from dap_mux.engine.messages import to_clients
 from dap_mux.engine.state.client import Client, ClientRequest
 from dap_mux.engine.state.session import SessionState
-from dap_mux.errors import PeerFault, StaleHandle, UsageError
-from dap_mux.protocol.arguments import NoArguments
-from dap_mux.protocol.messages import Body, Message, raw
-from dap_mux.protocol.validation import check
+from dap_mux.pure.errors import PeerFault, StaleHandle, UsageError
+from dap_mux.pure.protocol.arguments import NoArguments
+from dap_mux.pure.protocol.messages import Body, Message, raw
+from dap_mux.pure.protocol.validation import check
 
 Handler: TypeAlias = Callable[[ClientRequest], None]
 PartsT = TypeVar("PartsT")  # whatever has the parts that answer

@@ -7,9 +7,9 @@ from msgspec import UNSET, Raw
 from dap_mux.engine.outputs import ToClient
 from dap_mux.engine.state.client import Client, ClientRequest, Dropped
 from dap_mux.engine.state.session import SessionState
-from dap_mux.errors import DapMuxError, PeerFault
-from dap_mux.protocol.messages import Body, Event, Response, encode, plain, raw
-from dap_mux.protocol.types import UNAUTHORIZED
+from dap_mux.pure.errors import DapMuxError, PeerFault
+from dap_mux.pure.protocol.messages import Body, Event, Response, encode, plain, raw
+from dap_mux.pure.protocol.types import UNAUTHORIZED
 
 OWN_ERROR = 1
 RANK_ERROR = 2

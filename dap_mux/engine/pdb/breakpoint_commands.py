@@ -12,12 +12,12 @@ from dap_mux.engine.breakpoints.merge import CONDITION, HIT, Breakpoint, Tempora
 from dap_mux.engine.breakpoints.store import FUNCTIONS, Place
 from dap_mux.engine.messages.to_ranks import Join
 from dap_mux.engine.pdb.command import Invocation, Run, selected
-from dap_mux.engine.remote.python_syntax import MAX_PARSED_CHARS, syntax_problem
 from dap_mux.engine.state.rank import Rank
 from dap_mux.engine.values.replies import Answer, ReplyCollector
-from dap_mux.errors import UsageError
-from dap_mux.protocol.messages import Body
-from dap_mux.rank_sets import RankId
+from dap_mux.pure.errors import UsageError
+from dap_mux.pure.protocol.messages import Body
+from dap_mux.pure.rank_sets import RankId
+from dap_mux.pure.remote.python_syntax import MAX_PARSED_CHARS, syntax_problem
 
 OBSERVER: Final = (
     "a breakpoint lasts as long as the client that sets it: use the console or an editor"

@@ -24,21 +24,21 @@ from dap_mux.engine.pdb.command import (
 )
 from dap_mux.engine.pdb.step_commands import StepCommands
 from dap_mux.engine.pdb.value_commands import Displays, ValueCommands
-from dap_mux.engine.ranks.stop_waiters import StopWaiters
 from dap_mux.engine.state.client import ClientRequest
 from dap_mux.engine.state.rank import Rank
 from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.state.threads import named
 from dap_mux.engine.stops.aggregate import STACK_TIMEOUT
 from dap_mux.engine.stops.control import Control
+from dap_mux.engine.stops.stop_waiters import StopWaiters
 from dap_mux.engine.values.fan_out import FanOutEvaluator
 from dap_mux.engine.values.meshes import Meshes
 from dap_mux.engine.values.replies import Answers, handle_of
-from dap_mux.errors import UsageError
-from dap_mux.insight.fold import folded
-from dap_mux.protocol.messages import Body
-from dap_mux.protocol.types import CastArguments
-from dap_mux.protocol.validation import typed
+from dap_mux.pure.errors import UsageError
+from dap_mux.pure.insight.fold import folded
+from dap_mux.pure.protocol.messages import Body
+from dap_mux.pure.protocol.types import CastArguments
+from dap_mux.pure.protocol.validation import typed
 
 MAX_TIMEOUT_S: Final = 86_400.0
 

@@ -9,14 +9,14 @@ from typing import Final, NamedTuple, TypeAlias
 
 from msgspec import Struct
 
-from dap_mux.engine.remote.injected_sources import call
 from dap_mux.engine.state.client import Client
 from dap_mux.engine.state.rank import Frame, Rank, Stop
 from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.values.fan_out import FanOutEvaluator
 from dap_mux.engine.values.replies import Answer, Answers, ReplyCollector
-from dap_mux.errors import UsageError
-from dap_mux.rank_sets import RankId
+from dap_mux.pure.errors import UsageError
+from dap_mux.pure.rank_sets import RankId
+from dap_mux.pure.remote.injected_sources import call
 
 # pdb's commands, as `cast` takes them: their spellings, and what is told of those it lacks.
 #

@@ -29,17 +29,17 @@ from dap_mux.engine.pdb.command import (
     stands,
 )
 from dap_mux.engine.pdb.value_commands import Displays
-from dap_mux.engine.ranks.stop_waiters import StopWaiters
 from dap_mux.engine.state.rank import Rank, Reply, Stop
 from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.stops.control import Control, held
+from dap_mux.engine.stops.stop_waiters import StopWaiters
 from dap_mux.engine.values.fan_out import FanOutEvaluator
 from dap_mux.engine.values.replies import Answer, Answers, ReplyCollector, in_one_line
-from dap_mux.errors import UsageError
-from dap_mux.pathmap import is_windows
-from dap_mux.protocol.messages import Body
-from dap_mux.protocol.rank_messages import GotoTargets
-from dap_mux.rank_sets import RankId
+from dap_mux.pure.errors import UsageError
+from dap_mux.pure.pathmap import is_windows
+from dap_mux.pure.protocol.messages import Body
+from dap_mux.pure.protocol.rank_messages import GotoTargets
+from dap_mux.pure.rank_sets import RankId
 
 # `unt FILE:LINE`: each rank named runs on to that line, wherever it is now.
 

@@ -7,13 +7,13 @@ from typing import Final, Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
-from dap_mux.addresses import Backoff, is_loopback
-from dap_mux.engine.endpoint import Endpoint
 from dap_mux.engine.messages import to_ranks
 from dap_mux.engine.outputs import CloseLink, Connect, UnwatchProcess, WatchProcess
 from dap_mux.engine.state.phases import Signal, step
 from dap_mux.engine.state.rank import Connection, Fate, Lost, Rank
 from dap_mux.engine.state.session import SessionState
+from dap_mux.pure.addresses import Backoff, is_loopback
+from dap_mux.pure.endpoint import Endpoint
 
 # Lost and ending ranks: whether their processes still run, as far as can be known.
 #

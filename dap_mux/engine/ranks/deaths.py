@@ -15,7 +15,7 @@ from dap_mux.engine.outputs import Tell
 from dap_mux.engine.state.phases import Phase
 from dap_mux.engine.state.rank import Rank, Stop
 from dap_mux.engine.state.session import SessionState
-from dap_mux.rank_sets import RankId, name_ranks
+from dap_mux.pure.rank_sets import RankId, name_ranks
 
 COALESCE_WINDOW_S: Final = 0.2  # ranks that die alike within it share a line
 UNSEEN_END: Final = "ended for an unknown reason"

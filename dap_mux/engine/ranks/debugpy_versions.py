@@ -10,7 +10,7 @@ import re
 from functools import lru_cache
 from typing import Final, TypeAlias
 
-from dap_mux.engine.remote.injected_sources import InjectedSources
+from dap_mux.pure.remote.injected_sources import InjectedSources
 
 Version: TypeAlias = tuple[int, ...]
 TESTED: Final[Version] = (1, 8, 14)  # the oldest, as in pyproject.toml

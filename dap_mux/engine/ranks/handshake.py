@@ -27,12 +27,12 @@ from dap_mux.engine.ranks.patching import (
     Patching,
     evaluate,
 )
-from dap_mux.engine.source_files.path_mappings import arguments_for
+from dap_mux.engine.state.path_mappings import arguments_for
 from dap_mux.engine.state.phases import AfterLeaving, Phase, Signal
 from dap_mux.engine.state.rank import Connection, Rank, Reply
 from dap_mux.engine.state.session import SessionState
-from dap_mux.protocol.messages import Body
-from dap_mux.protocol.rank_messages import Evaluated
+from dap_mux.pure.protocol.messages import Body
+from dap_mux.pure.protocol.rank_messages import Evaluated
 
 # Tells ranks that the session is alive: those to which it is connected without an adapter.
 #
@@ -75,7 +75,7 @@ def _answered(connection: Connection, reply: Reply) -> None:
     connection.beats = False
 
 
-KEY: Final = "dapMuxKey"  # as in dap_mux/injected/attach/adapter_program.py
+KEY: Final = "dapMuxKey"  # as in dap_mux/rank/injected/attach/adapter_program.py
 SESSION: Final = "dapMux"  # as in dap_mux/rank/own_port.py
 INITIALIZE_ARGUMENTS: Final[Body] = {
     "clientID": "dap-mux",

@@ -12,7 +12,6 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
-from dap_mux.engine.endpoint import Endpoint
 from dap_mux.engine.inputs import LinkDown
 from dap_mux.engine.ranks.connector import (
     DEBUGGER_ENDED,
@@ -34,8 +33,9 @@ from dap_mux.engine.ranks.subprocesses import Subprocesses
 from dap_mux.engine.state.phases import AfterLeaving, Phase, Signal
 from dap_mux.engine.state.rank import Lost, Rank
 from dap_mux.engine.state.session import SessionState
-from dap_mux.protocol.messages import Body
-from dap_mux.rank_sets import RankId
+from dap_mux.pure.endpoint import Endpoint
+from dap_mux.pure.protocol.messages import Body
+from dap_mux.pure.rank_sets import RankId
 
 ENDING_GRACE: Final = 1.0  # s between a process's end and the end of its adapter's last words
 LEFT: Final = frozenset({Phase.IDLE, Phase.RELEASED})

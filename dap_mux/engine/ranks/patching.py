@@ -10,17 +10,17 @@ from msgspec import Raw, Struct, field
 
 from dap_mux.engine.messages import to_clients, to_ranks
 from dap_mux.engine.ranks import debugpy_versions
-from dap_mux.engine.remote.injected_sources import InjectedSources, call
-from dap_mux.engine.remote.probes import WORKING_FOLDER
-from dap_mux.engine.source_files.path_mappings import paths_of
 from dap_mux.engine.state.client import ClientRequest
+from dap_mux.engine.state.path_mappings import paths_of
 from dap_mux.engine.state.phases import Phase
 from dap_mux.engine.state.rank import Rank, Reply
 from dap_mux.engine.state.session import Broadcast, SessionState
-from dap_mux.pathmap import HERE
-from dap_mux.protocol.messages import Body, plain, raw
-from dap_mux.protocol.rank_messages import Evaluated
-from dap_mux.rank_sets.debuggees import DebuggeeId
+from dap_mux.pure.pathmap import HERE
+from dap_mux.pure.protocol.messages import Body, plain, raw
+from dap_mux.pure.protocol.rank_messages import Evaluated
+from dap_mux.pure.rank_sets.debuggees import DebuggeeId
+from dap_mux.pure.remote.injected_sources import InjectedSources, call
+from dap_mux.pure.remote.probes import WORKING_FOLDER
 
 # The arguments of the first controller's `attach`, for every rank.
 

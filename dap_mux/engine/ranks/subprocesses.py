@@ -18,10 +18,10 @@ from dap_mux.engine.ranks.patching import AttachRequest
 from dap_mux.engine.state.phases import Phase
 from dap_mux.engine.state.rank import Rank
 from dap_mux.engine.state.session import SessionState
-from dap_mux.errors import PeerFault
-from dap_mux.protocol.messages import Body
-from dap_mux.rank_sets import RankId
-from dap_mux.rank_sets.debuggees import WorkerId
+from dap_mux.pure.errors import PeerFault
+from dap_mux.pure.protocol.messages import Body
+from dap_mux.pure.rank_sets import RankId
+from dap_mux.pure.rank_sets.debuggees import WorkerId
 
 # Events of a hidden child that are heard; it is not debugged, so the rest is of no interest.
 HEARD = frozenset({"initialized", "terminated", "debugpyAttach", "dapMuxMark"})

@@ -17,12 +17,12 @@ from dap_mux.engine.state.phases import Phase
 from dap_mux.engine.state.rank import Rank
 from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.values.meshes import Meshes
-from dap_mux.protocol.messages import Body
-from dap_mux.protocol.rank_messages import ActorTold
-from dap_mux.rank_sets import RankId
+from dap_mux.pure.protocol.messages import Body
+from dap_mux.pure.protocol.rank_messages import ActorTold
+from dap_mux.pure.rank_sets import RankId
 
-ACTOR: Final = "dap-mux: an actor"  # as in dap_mux/injected/attach/reports.py
-TAKEN: Final = "__import__('sys').modules['dap_mux.frameworks.monarch_actors'].taken()"
+ACTOR: Final = "dap-mux: an actor"  # as in dap_mux/rank/injected/attach/reports.py
+TAKEN: Final = "__import__('sys').modules['dap_mux.rank.frameworks.monarch_actors'].taken()"
 MAX_NAMES: Final = 65_536  # of all ranks
 GATHER_S: Final = 0.02  # an actor waits for it once
 MAX_QUESTIONS: Final = 1024  # that one rank's events may have us ask it before it answers

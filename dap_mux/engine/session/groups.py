@@ -13,11 +13,11 @@ from dap_mux.engine.state.client import ClientRequest
 from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.state.threads import named
 from dap_mux.engine.values.meshes import Meshes
-from dap_mux.errors import UsageError
-from dap_mux.protocol.messages import Body
-from dap_mux.protocol.types import GroupDefinition, GroupsArguments
-from dap_mux.protocol.validation import typed
-from dap_mux.rank_sets import RankSet, RankSetError, is_name, parse
+from dap_mux.pure.errors import UsageError
+from dap_mux.pure.protocol.messages import Body
+from dap_mux.pure.protocol.types import GroupDefinition, GroupsArguments
+from dap_mux.pure.protocol.validation import typed
+from dap_mux.pure.rank_sets import RankSet, RankSetError, is_name, parse
 
 MAX_NAMES: Final = 1024
 

@@ -24,10 +24,10 @@ from dap_mux.engine.state.session import Listeners, SessionState
 from dap_mux.engine.state.threads import View, main_thread
 from dap_mux.engine.stops.aggregate import Stops
 from dap_mux.engine.stops.user_threads import learn_threads
-from dap_mux.protocol.exchange import Id, Kind
-from dap_mux.protocol.handle_fields import EVENTS
-from dap_mux.protocol.messages import Body, Message, Response, encode, plain
-from dap_mux.protocol.rank_messages import (
+from dap_mux.pure.protocol.exchange import Id, Kind
+from dap_mux.pure.protocol.handle_fields import EVENTS
+from dap_mux.pure.protocol.messages import Body, Message, Response, encode, plain
+from dap_mux.pure.protocol.rank_messages import (
     ActorTold,
     Held,
     Marked,

@@ -20,7 +20,7 @@ from dap_mux.engine.state.client import ClientRequest
 from dap_mux.engine.state.phases import Phase
 from dap_mux.engine.state.rank import Rank
 from dap_mux.engine.state.session import SessionState
-from dap_mux.rank_sets import name_ranks
+from dap_mux.pure.rank_sets import name_ranks
 
 MAX_WAIT_S: Final = 10.0  # without a rank, before users are told that others are waited for
 WAITS: Final = (

@@ -24,13 +24,18 @@ from dap_mux.engine.state.threads import VIEWS, View, coords_of
 from dap_mux.engine.stops.client_events import ClientEvents
 from dap_mux.engine.stops.control import Control
 from dap_mux.engine.values.meshes import Meshes
-from dap_mux.errors import UsageError
-from dap_mux.protocol.messages import Body
-from dap_mux.protocol.rank_messages import ActorTold
-from dap_mux.protocol.types import FocusArguments, ListArguments, RanksArguments, ValueArguments
-from dap_mux.protocol.validation import typed
-from dap_mux.rank_sets import STATES
-from dap_mux.rank_sets.debuggees import DebuggeeId
+from dap_mux.pure.errors import UsageError
+from dap_mux.pure.protocol.messages import Body
+from dap_mux.pure.protocol.rank_messages import ActorTold
+from dap_mux.pure.protocol.types import (
+    FocusArguments,
+    ListArguments,
+    RanksArguments,
+    ValueArguments,
+)
+from dap_mux.pure.protocol.validation import typed
+from dap_mux.pure.rank_sets import STATES
+from dap_mux.pure.rank_sets.debuggees import DebuggeeId
 
 # `list`: one entry a rank; every key but `actor` is always present, unknown is null.
 

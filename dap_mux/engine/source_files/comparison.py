@@ -7,8 +7,8 @@ from typing import Final, TypeVar
 
 from msgspec import Struct
 
-from dap_mux.pathmap.fitting import Fit
-from dap_mux.rank_sets import RankId, fold
+from dap_mux.pure.pathmap.fitting import Fit
+from dap_mux.pure.rank_sets import RankId, fold
 
 MISSING: Final = "missing"
 DIFFERS: Final = "differs"

@@ -19,19 +19,19 @@ from dap_mux.engine.inputs import LocalText
 from dap_mux.engine.messages import to_clients, to_ranks
 from dap_mux.engine.messages.to_ranks import Join
 from dap_mux.engine.outputs import ReadLocal
-from dap_mux.engine.remote import probes as probe
-from dap_mux.engine.remote.injected_sources import call
 from dap_mux.engine.source_files.diagnosis import Files, local_path
-from dap_mux.engine.source_files.path_mappings import paths_of
 from dap_mux.engine.state.client import Client, ClientRequest
 from dap_mux.engine.state.handles import Recent
+from dap_mux.engine.state.path_mappings import paths_of
 from dap_mux.engine.state.rank import Rank, Reply
 from dap_mux.engine.state.session import SessionState, host_of
-from dap_mux.errors import PeerFault, StaleHandle
-from dap_mux.protocol.exchange import Kind
-from dap_mux.protocol.messages import Body, plain, raw
-from dap_mux.protocol.rank_messages import Evaluated, SourceText
-from dap_mux.rank_sets.debuggees import DebuggeeId
+from dap_mux.pure.errors import PeerFault, StaleHandle
+from dap_mux.pure.protocol.exchange import Kind
+from dap_mux.pure.protocol.messages import Body, plain, raw
+from dap_mux.pure.protocol.rank_messages import Evaluated, SourceText
+from dap_mux.pure.rank_sets.debuggees import DebuggeeId
+from dap_mux.pure.remote import probes as probe
+from dap_mux.pure.remote.injected_sources import call
 
 DISK_TIMEOUT_S: Final = 0.5  # a stack waits so long for the client's disk
 MAX_CACHED_CHARS: Final = 16 * 1024 * 1024
@@ -227,7 +227,7 @@ def _sources(stack: Body) -> list[Body]:
 # The rank compares it with the code that it has, and shows it in tracebacks and to clients that
 # lack the file. Where it is another text, breakpoints in it may be at other lines: that is told.
 
-DIFFERS: Final = "differs"  # as in dap_mux/injected/attach/missing_files.py
+DIFFERS: Final = "differs"  # as in dap_mux/rank/injected/attach/missing_files.py
 
 
 class CodeTexts:

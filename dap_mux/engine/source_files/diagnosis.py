@@ -13,8 +13,6 @@ from typing import Final, TypeAlias
 from dap_mux.engine.inputs import LocalHash
 from dap_mux.engine.messages import to_ranks
 from dap_mux.engine.outputs import HashLocal
-from dap_mux.engine.remote import probes as probe
-from dap_mux.engine.remote.probes import Found
 from dap_mux.engine.source_files.comparison import (
     DIFFERS,
     MISSING,
@@ -24,18 +22,20 @@ from dap_mux.engine.source_files.comparison import (
     Others,
     about_file,
 )
-from dap_mux.engine.source_files.path_mappings import paths_of
 from dap_mux.engine.state.client import Client
 from dap_mux.engine.state.client_translation import from_uri
 from dap_mux.engine.state.handles import Recent
+from dap_mux.engine.state.path_mappings import paths_of
 from dap_mux.engine.state.rank import Rank, Reply
 from dap_mux.engine.state.session import Listeners, SessionState, host_of
-from dap_mux.errors import PeerFault
-from dap_mux.pathmap.fitting import fitting
-from dap_mux.protocol.messages import Body
-from dap_mux.protocol.rank_messages import Evaluated
-from dap_mux.rank_sets import RankId
-from dap_mux.rank_sets.debuggees import DebuggeeId
+from dap_mux.pure.errors import PeerFault
+from dap_mux.pure.pathmap.fitting import fitting
+from dap_mux.pure.protocol.messages import Body
+from dap_mux.pure.protocol.rank_messages import Evaluated
+from dap_mux.pure.rank_sets import RankId
+from dap_mux.pure.rank_sets.debuggees import DebuggeeId
+from dap_mux.pure.remote import probes as probe
+from dap_mux.pure.remote.probes import Found
 
 NO_FILE: Final = "Breakpoint in file that does not exist."  # debugpy's message (1.8.22)
 ATTACH_PAUSE_S: Final = 0.3  # from the first attached rank until the attached ones are asked

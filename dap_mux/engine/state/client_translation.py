@@ -12,9 +12,9 @@ from urllib.parse import quote, unquote
 
 from msgspec import Raw, Struct
 
-from dap_mux.pathmap import HERE, RankPaths, is_windows
-from dap_mux.protocol.exchange import Fields, Id, Kind, Translate, exchange, places_of
-from dap_mux.protocol.handle_fields import PLACE_EVENTS, PLACE_RESPONSES
+from dap_mux.pure.pathmap import HERE, RankPaths, is_windows
+from dap_mux.pure.protocol.exchange import Fields, Id, Kind, Translate, exchange, places_of
+from dap_mux.pure.protocol.handle_fields import PLACE_EVENTS, PLACE_RESPONSES
 
 # Translates between one client's paths and the session's, as text.
 #

@@ -9,7 +9,7 @@ import enum
 from collections.abc import Mapping
 from typing import Final
 
-from dap_mux.errors import DapMuxError
+from dap_mux.pure.errors import DapMuxError
 
 
 class Phase(enum.Enum):

@@ -10,13 +10,13 @@ from typing import Final
 
 from msgspec import UNSET, Raw, Struct, UnsetType, field
 
-from dap_mux.engine.endpoint import Endpoint
 from dap_mux.engine.state.client import ClientRequest
 from dap_mux.engine.state.phases import AfterLeaving, Phase
-from dap_mux.protocol.messages import NO_RAW, Body, Message
-from dap_mux.protocol.rank_messages import ActorTold, Stopped
-from dap_mux.rank_sets import RankId
-from dap_mux.rank_sets.debuggees import DebuggeeId, rank_of, worker_of
+from dap_mux.pure.endpoint import Endpoint
+from dap_mux.pure.protocol.messages import NO_RAW, Body, Message
+from dap_mux.pure.protocol.rank_messages import ActorTold, Stopped
+from dap_mux.pure.rank_sets import RankId
+from dap_mux.pure.rank_sets.debuggees import DebuggeeId, rank_of, worker_of
 
 # A rank's stop, and the steps that ranks of one class take together.
 #

@@ -16,9 +16,9 @@ from msgspec import Struct
 from dap_mux.engine.state.client import Client
 from dap_mux.engine.state.rank import Frame, Rank
 from dap_mux.engine.state.session import SessionState, host_of
-from dap_mux.errors import StaleHandle
-from dap_mux.rank_sets import RankId, fold
-from dap_mux.rank_sets.debuggees import DebuggeeId
+from dap_mux.pure.errors import StaleHandle
+from dap_mux.pure.rank_sets import RankId, fold
+from dap_mux.pure.rank_sets.debuggees import DebuggeeId
 
 VIEWS: Final = ("ranks", "classes", "auto")
 MAIN_THREAD: Final = "MainThread"

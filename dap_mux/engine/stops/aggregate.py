@@ -23,11 +23,11 @@ from dap_mux.engine.state.session import Broadcast, SessionState
 from dap_mux.engine.state.threads import MAIN_THREAD
 from dap_mux.engine.stops.client_events import ClientEvents
 from dap_mux.engine.stops.user_threads import LEARN, UserThreads, learn_stack
-from dap_mux.protocol.messages import Body
-from dap_mux.protocol.rank_messages import (
+from dap_mux.pure.protocol.messages import Body
+from dap_mux.pure.protocol.rank_messages import (
     Stopped,
 )
-from dap_mux.rank_sets.debuggees import DebuggeeId
+from dap_mux.pure.rank_sets.debuggees import DebuggeeId
 
 STACK_TIMEOUT = 1.0  # s; a stop whose stack is not known by then is announced without, for now
 OWN_STOPS = frozenset({"step", "pause"})  # reasons that end what we asked for, and nothing else

@@ -11,7 +11,7 @@ from dap_mux.engine.state.rank import Rank, StepRun
 from dap_mux.engine.state.selection import fallback, focused, give_focus
 from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.state.threads import View, main_thread
-from dap_mux.protocol.messages import Body
+from dap_mux.pure.protocol.messages import Body
 
 APPLY_GRACE = 0.5  # s after which a stop counts as applied by a client that asks nothing
 

@@ -21,12 +21,12 @@ from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.state.threads import View, main_thread
 from dap_mux.engine.stops.aggregate import HeldOutput, Stops
 from dap_mux.engine.stops.client_events import ClientEvents
-from dap_mux.errors import StaleHandle
-from dap_mux.protocol.arguments import ContinueArguments, StepArguments
-from dap_mux.protocol.exchange import Id, Kind
-from dap_mux.protocol.messages import Body, plain
-from dap_mux.protocol.validation import typed
-from dap_mux.rank_sets.debuggees import DebuggeeId, label
+from dap_mux.pure.errors import StaleHandle
+from dap_mux.pure.protocol.arguments import ContinueArguments, StepArguments
+from dap_mux.pure.protocol.exchange import Id, Kind
+from dap_mux.pure.protocol.messages import Body, plain
+from dap_mux.pure.protocol.validation import typed
+from dap_mux.pure.rank_sets.debuggees import DebuggeeId, label
 
 NOT_FOR_RANKS = frozenset({"threadId", "singleThread"})
 

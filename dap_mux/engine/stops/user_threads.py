@@ -16,7 +16,7 @@ from dap_mux.engine.state.rank import Frame, Rank, Stop
 from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.state.threads import MAIN_THREAD, main_thread
 from dap_mux.engine.stops.client_events import ClientEvents
-from dap_mux.protocol.rank_messages import ExceptionInfo, Stack, StackFrame, Thread, Threads
+from dap_mux.pure.protocol.rank_messages import ExceptionInfo, Stack, StackFrame, Thread, Threads
 
 MAX_ROWS: Final = 1024  # of one rank
 ANY: Final = ("*",)

@@ -6,7 +6,6 @@ import msgspec
 from msgspec import Struct
 
 from dap_mux.engine.messages import to_clients
-from dap_mux.engine.remote.probes import summarised
 from dap_mux.engine.state.client import ClientRequest
 from dap_mux.engine.state.rank import Rank
 from dap_mux.engine.state.session import SessionState
@@ -14,11 +13,12 @@ from dap_mux.engine.state.threads import named
 from dap_mux.engine.values.fan_out import FanOutEvaluator
 from dap_mux.engine.values.meshes import Meshes
 from dap_mux.engine.values.replies import Answers
-from dap_mux.insight.compare import Comparison, Tolerance, compare
-from dap_mux.insight.fold import most_first
-from dap_mux.protocol.messages import Body
-from dap_mux.protocol.types import CompareArguments, ToleranceArguments
-from dap_mux.protocol.validation import typed
+from dap_mux.pure.insight.compare import Comparison, Tolerance, compare
+from dap_mux.pure.insight.fold import most_first
+from dap_mux.pure.protocol.messages import Body
+from dap_mux.pure.protocol.types import CompareArguments, ToleranceArguments
+from dap_mux.pure.protocol.validation import typed
+from dap_mux.pure.remote.probes import summarised
 
 
 class Compare(Struct, eq=False):

@@ -16,15 +16,15 @@ from typing import Final, TypeAlias
 
 from msgspec import Struct
 
-from dap_mux.engine.ranks.stop_waiters import StopWaiters
-from dap_mux.engine.remote.injected_sources import call
-from dap_mux.engine.remote.python_syntax import MAX_PARSED_CHARS, is_expression
 from dap_mux.engine.state.rank import Rank, Stop
 from dap_mux.engine.state.session import Broadcast, SessionState
 from dap_mux.engine.state.threads import values_of
+from dap_mux.engine.stops.stop_waiters import StopWaiters
 from dap_mux.engine.values.replies import OnAnswers, ReplyCollector
-from dap_mux.protocol.messages import Body
-from dap_mux.rank_sets import substitute
+from dap_mux.pure.protocol.messages import Body
+from dap_mux.pure.rank_sets import substitute
+from dap_mux.pure.remote.injected_sources import call
+from dap_mux.pure.remote.python_syntax import MAX_PARSED_CHARS, is_expression
 
 TIMEOUT: Final = 5.0  # s
 RAW: Final[Body] = {"format": {"rawString": True}}

@@ -24,11 +24,11 @@ from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.state.threads import View
 from dap_mux.engine.stops.client_events import ClientEvents
 from dap_mux.engine.values.last_answers import LastAnswers
-from dap_mux.errors import PeerFault, StaleHandle
-from dap_mux.protocol.arguments import ThreadArguments
-from dap_mux.protocol.exchange import Fields, Id, Kind, exchange, handles_of
-from dap_mux.protocol.handle_fields import RESPONSES
-from dap_mux.protocol.validation import typed
+from dap_mux.pure.errors import PeerFault, StaleHandle
+from dap_mux.pure.protocol.arguments import ThreadArguments
+from dap_mux.pure.protocol.exchange import Fields, Id, Kind, exchange, handles_of
+from dap_mux.pure.protocol.handle_fields import RESPONSES
+from dap_mux.pure.protocol.validation import typed
 
 # A user's evaluate may take as long as it takes while the link lives.
 NO_TIME_LIMIT: Final = frozenset({"evaluate", "setVariable", "setExpression"})

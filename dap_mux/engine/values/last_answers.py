@@ -20,13 +20,13 @@ from dap_mux.engine.state.client import ClientRequest
 from dap_mux.engine.state.handles import Recent
 from dap_mux.engine.state.rank import Connection, Rank
 from dap_mux.engine.state.session import SessionState
-from dap_mux.errors import PeerFault
-from dap_mux.protocol.arguments import EvaluateArguments, FrameArguments, VariablesArguments
-from dap_mux.protocol.exchange import Kind
-from dap_mux.protocol.messages import Body, plain
-from dap_mux.protocol.rank_messages import read
-from dap_mux.protocol.validation import typed
-from dap_mux.rank_sets.debuggees import DebuggeeId
+from dap_mux.pure.errors import PeerFault
+from dap_mux.pure.protocol.arguments import EvaluateArguments, FrameArguments, VariablesArguments
+from dap_mux.pure.protocol.exchange import Kind
+from dap_mux.pure.protocol.messages import Body, plain
+from dap_mux.pure.protocol.rank_messages import read
+from dap_mux.pure.protocol.validation import typed
+from dap_mux.pure.rank_sets.debuggees import DebuggeeId
 
 SHOWN: Final = frozenset({"watch", "hover"})  # contexts of `evaluate` that only show something
 MAX_RANKS: Final = 16  # those that somebody has looked at last

@@ -15,16 +15,16 @@ from msgspec import Struct
 
 from dap_mux.engine.messages import to_clients
 from dap_mux.engine.messages.to_ranks import Result, gather_results
-from dap_mux.engine.remote.probes import meshes
 from dap_mux.engine.state.client import ClientRequest
 from dap_mux.engine.state.rank import Rank
 from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.state.threads import View, coords_of
 from dap_mux.engine.stops.client_events import ClientEvents
-from dap_mux.errors import PeerFault, StaleHandle, UsageError
-from dap_mux.insight.device_mesh import mesh_of, united
-from dap_mux.rank_sets import RankSet, UnknownDimension, parse
-from dap_mux.rank_sets.debuggees import DebuggeeId
+from dap_mux.pure.errors import PeerFault, StaleHandle, UsageError
+from dap_mux.pure.insight.device_mesh import mesh_of, united
+from dap_mux.pure.rank_sets import RankSet, UnknownDimension, parse
+from dap_mux.pure.rank_sets.debuggees import DebuggeeId
+from dap_mux.pure.remote.probes import meshes
 
 OF_TORCH: Final = "torch_rank"  # a dimension: the rank that torch.distributed knows
 MAX_MESHES: Final = 32  # of one actor: by how many names its dimensions go

@@ -10,11 +10,11 @@ from msgspec import Struct
 from dap_mux.engine.messages.to_ranks import Join, malformed
 from dap_mux.engine.state.rank import Pending, Rank, Reply, Stop
 from dap_mux.engine.state.session import SessionState
-from dap_mux.errors import PeerFault
-from dap_mux.protocol.exchange import Kind
-from dap_mux.protocol.messages import Message
-from dap_mux.protocol.rank_messages import Evaluated, read
-from dap_mux.rank_sets import RankId
+from dap_mux.pure.errors import PeerFault
+from dap_mux.pure.protocol.exchange import Kind
+from dap_mux.pure.protocol.messages import Message
+from dap_mux.pure.protocol.rank_messages import Evaluated, read
+from dap_mux.pure.rank_sets import RankId
 
 
 def in_one_line(message: str) -> str:

@@ -25,7 +25,7 @@ WATCHED = frozenset(
     " monarch._src.actor.proc_mesh mpi4py.MPI ray._private.worker"
     " torch.distributed.distributed_c10d".split()
 )
-"""The modules by which `frameworks` knows a rank."""
+"""The modules by which `libraries` knows a rank."""
 SET_BY_WORKERS = (b"RANK", b"WORLD_SIZE")
 SPAWNED = "--multiprocessing-fork"
 """In the command line of every worker that `multiprocessing` spawns."""
@@ -99,7 +99,7 @@ def call(name: str, *arguments: "Any") -> "Any":
         package = sys.modules["dap_mux"] = type(sys)("dap_mux")
         package.__path__ = [PACKAGE]
     try:
-        from dap_mux.rank import launched  # noqa: PLC0415
+        from dap_mux.rank.frameworks import launched  # noqa: PLC0415
 
         return getattr(launched, name)(*arguments)
     finally:

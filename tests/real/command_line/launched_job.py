@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from dap_mux import procfs
 from dap_mux.client import DapClient
+from dap_mux.system import procfs
 from tests.support.processes.commands import LIMIT, Command, Json, User
 from tests.support.processes.proc_net import free_ports
 from tests.support.processes.run_command import resume

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from dap_mux.rank_sets import STATES
+from dap_mux.pure.rank_sets import STATES
 from tests.support.processes.commands import (
     LIMIT,
     Command,

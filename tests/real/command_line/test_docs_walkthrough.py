@@ -11,7 +11,7 @@ from typing import Any, Final
 import pytest
 
 from dap_mux.client import DapClient
-from dap_mux.injected.attach.conditions import Logpoint
+from dap_mux.rank.injected.attach.conditions import Logpoint
 from tests.support.processes.commands import LIMIT, User, bodies, listed, threads, user
 from tests.support.processes.run_command import log, resume, start
 from tests.support.processes.waiting import until

@@ -20,8 +20,8 @@ import pytest
 from dap_mux.client import DapClient
 from dap_mux.cluster.job import RankEnded, RankProcess
 from dap_mux.cluster.local import LocalCluster, LocalJob, job_exit_code
-from dap_mux.errors import UsageError
-from dap_mux.procfs import runs
+from dap_mux.pure.errors import UsageError
+from dap_mux.system.procfs import runs
 from tests.real.ranks.agents import START_UP, neighbouring_ports
 
 pytestmark = [pytest.mark.real, pytest.mark.heavy]

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from dap_mux.rank_sets import STATES
+from dap_mux.pure.rank_sets import STATES
 from tests.support.processes.commands import User, user
 from tests.support.processes.proc_net import free_ports
 

@@ -14,7 +14,7 @@ from typing import Final
 
 import pytest
 
-from dap_mux.cli.outside import NO_PY_SPY
+from dap_mux.frontends.cli.outside import NO_PY_SPY
 from tests.support.processes.commands import LIMIT, User, user
 
 __all__ = ["user"]

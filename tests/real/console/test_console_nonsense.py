@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dap_mux.console.commands import COMMANDS
+from dap_mux.frontends.console.commands import COMMANDS
 from tests.conftest import rounds
 from tests.real.driving import line_of, script
 from tests.support.clients.consoles import console_of

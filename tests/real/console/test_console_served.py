@@ -9,7 +9,7 @@ from contextlib import suppress
 
 import pytest
 
-from dap_mux.console.console import BANNER
+from dap_mux.frontends.console.console import BANNER
 from tests.support.hosts.private_network import possible, private_network
 from tests.support.processes.commands import LIMIT, User, line_of, listed, user
 from tests.support.processes.netcat import PROMPT, Netcat, served

@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 
-from dap_mux.console import plain
+from dap_mux.frontends.console import plain
 from tests.real.driving import line_of, script
 from tests.support.clients.consoles import console_of
 from tests.support.processes.ranks import Rank

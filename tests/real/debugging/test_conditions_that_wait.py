@@ -13,7 +13,7 @@ import pytest
 
 from dap_mux.client import DapClient
 from dap_mux.engine import inputs
-from dap_mux.engine.endpoint import Endpoint
+from dap_mux.pure.endpoint import Endpoint
 from dap_mux.shell import sockets
 from tests.real.driving import LIMIT, Driver, line_of, script
 from tests.support.hosts.private_network import PrivateNetwork, possible, private_network

@@ -11,9 +11,9 @@ from typing import Any, Final
 
 import pytest
 
-from dap_mux.config import Config
 from dap_mux.session.attach_attributes import attach_endpoints
 from dap_mux.session.launch_attributes import launch_job
+from dap_mux.system.config import Config
 from tests.lsp.test_neovim import NVIM
 from tests.support.clients.live_editor import live
 from tests.support.editors import DapeModel, Editor, NvimDapModel

@@ -15,8 +15,8 @@ import pytest
 from dap_mux.client import DapClient
 from dap_mux.client.client import default_filters
 from dap_mux.engine import inputs
-from dap_mux.engine.endpoint import Endpoint, read_traits
 from dap_mux.engine.settings import Settings
+from dap_mux.pure.endpoint import Endpoint, read_traits
 from tests.real.driving import LIMIT, Driver, ends_well, line_of, script
 from tests.support.processes.ranks import Rank, debugpy_ranks
 from tests.support.session import Session, session

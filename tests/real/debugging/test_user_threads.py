@@ -12,7 +12,7 @@ import pytest
 
 from dap_mux.client import DapClient
 from dap_mux.engine import Settings, inputs
-from dap_mux.engine.endpoint import NO_TRAITS, Endpoint, Traits
+from dap_mux.pure.endpoint import NO_TRAITS, Endpoint, Traits
 from tests.real.driving import LIMIT, Driver, line_of, script
 from tests.support.processes.ranks import Rank, debugpy_ranks
 from tests.support.session import session

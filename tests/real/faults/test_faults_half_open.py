@@ -16,8 +16,8 @@ import pytest
 
 from dap_mux.client import DapClient
 from dap_mux.engine import inputs
-from dap_mux.engine.endpoint import Endpoint
 from dap_mux.engine.state.phases import Phase
+from dap_mux.pure.endpoint import Endpoint
 from dap_mux.shell import sockets
 from tests.real.driving import Driver, ends_well, line_of, script
 from tests.real.faults.test_ranks_come_and_go import steps_on

@@ -11,9 +11,9 @@ from typing import Any, Final
 
 import pytest
 
-from dap_mux import procfs
 from dap_mux.client import DapClient
 from dap_mux.shell import listeners
+from dap_mux.system import procfs
 from tests.real.driving import Driver, line_of, script
 from tests.real.faults.test_ranks_come_and_go import steps_on
 from tests.support import faults

@@ -10,7 +10,7 @@ from typing import Final
 
 import pytest
 
-from dap_mux.injected.attach.conditions import FIRST_LINES
+from dap_mux.rank.injected.attach.conditions import FIRST_LINES
 from tests.real.driving import LIMIT, Driver, ends_well, let_end, line_of, script
 from tests.support.faults import proxies
 from tests.support.faults.kinds import Rate

@@ -13,7 +13,7 @@ from typing import Final
 import pytest
 
 from dap_mux.engine import Settings, inputs
-from dap_mux.engine.endpoint import Endpoint
+from dap_mux.pure.endpoint import Endpoint
 from dap_mux.shell import sockets
 from tests.conftest import rounds
 from tests.real.driving import Driver

@@ -15,8 +15,8 @@ from typing import Final
 
 import pytest
 
-from dap_mux import procfs
 from dap_mux.client import DapClient
+from dap_mux.system import procfs
 from tests.real.driving import Driver, line_of, script
 from tests.real.faults.test_ranks_come_and_go import EAGER
 from tests.support.processes import proc_net

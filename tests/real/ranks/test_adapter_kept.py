@@ -18,8 +18,8 @@ from typing import Final
 import pytest
 
 from dap_mux.client import DapClient, RequestFailed
-from dap_mux.injected.attach.adapter_keeper import unaccepted
-from dap_mux.injected.attach.adapter_program import KEY
+from dap_mux.rank.injected.attach.adapter_keeper import unaccepted
+from dap_mux.rank.injected.attach.adapter_program import KEY
 from tests.real.driving import Driver, ends_well, line_of, script
 from tests.real.faults.test_ranks_come_and_go import EAGER, steps_on
 from tests.real.ranks.agents import script as script_file

@@ -16,8 +16,8 @@ import debugpy  # noqa: T100
 import pytest
 
 from dap_mux.client import DapClient
-from dap_mux.frameworks import arming
-from dap_mux.frameworks.arming import rank_bundle
+from dap_mux.rank.frameworks import arming
+from dap_mux.rank.frameworks.arming import rank_bundle
 
 # ruff: noqa: ASYNC240  (small folders)
 pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.timeout(120)]

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from dap_mux.injected import source_of
+from dap_mux.rank.injected import source_of
 
 pytestmark = pytest.mark.real
 # `print` is held in the middle of its call, while a console's expression ends in another thread.

@@ -13,7 +13,7 @@ import time
 from importlib import import_module
 from pathlib import Path
 
-from dap_mux.injected.attach import adapter_keeper, adapter_program
+from dap_mux.rank.injected.attach import adapter_keeper, adapter_program
 
 
 def main(port: str, phase: str) -> None:

@@ -17,7 +17,7 @@ from typing import Final
 import pytest
 
 from dap_mux.client import DapClient
-from dap_mux.protocol.framing import encode_frame
+from dap_mux.pure.protocol.framing import encode_frame
 from tests.support.processes.commands import LIMIT, Command, User, line_of, listed, user
 from tests.support.processes.netcat import PROMPT, Netcat, served
 from tests.support.processes.run_command import COUNT, LAUNCH, start

@@ -11,8 +11,8 @@ from typing import Any, Final
 import pytest
 
 from dap_mux.client import RequestFailed
-from dap_mux.protocol.framing import encode_frame
-from dap_mux.user_files import new_token
+from dap_mux.pure.protocol.framing import encode_frame
+from dap_mux.system.user_files import new_token
 from tests.support.processes.commands import LIMIT, User
 from tests.support.processes.run_command import start
 from tests.support.security import INITIALIZE, attach, secret_in, token, user

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dap_mux.client import DapClient, RequestFailed
-from dap_mux.user_files import new_token, token_of
+from dap_mux.system.user_files import new_token, token_of
 from tests.support.processes.commands import LIMIT, User
 from tests.support.processes.waiting import until
 from tests.support.security import (

@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from dap_mux.console.console import Console
-from dap_mux.console.screen import PlainScreen
-from dap_mux.console.session_client import BreakpointsByPath, SessionClient
+from dap_mux.frontends.console.console import Console
+from dap_mux.frontends.console.screen import PlainScreen
+from dap_mux.frontends.console.session_client import BreakpointsByPath, SessionClient
 from tests.support.processes.commands import LIMIT, Command
 from tests.support.session import Session
 

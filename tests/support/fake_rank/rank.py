@@ -14,7 +14,7 @@ from typing import Any, Final
 from dap_mux.engine.messages.capabilities import FILTERS
 from dap_mux.engine.messages.to_ranks import OF_ALL_THREADS
 from dap_mux.engine.ranks.handshake import SESSION
-from dap_mux.injected import comparisons
+from dap_mux.rank.injected import comparisons
 from tests.support.fake_rank.children import START, FakeChildren
 from tests.support.fake_rank.data import FakeData, Refused
 from tests.support.fake_rank.disk import NO_FILE

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from dap_mux.engine.endpoint import Endpoint
+from dap_mux.pure.endpoint import Endpoint
 from tests.support.hosts.private_network import private_network
 from tests.support.processes.waiting import until
 

@@ -19,8 +19,8 @@ from typing import Any, Final
 
 import pytest
 
-from dap_mux import procfs
 from dap_mux.client import DapClient
+from dap_mux.system import procfs
 from tests.support.clients.conversation import Conversation
 from tests.support.processes.waiting import until
 

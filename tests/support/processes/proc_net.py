@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from dap_mux.injected.attach.adapter_keeper import listening_sockets
-from dap_mux.procfs import ESTABLISHED, pids, socket_inodes, tcp_sockets
+from dap_mux.rank.injected.attach.adapter_keeper import listening_sockets
+from dap_mux.system.procfs import ESTABLISHED, pids, socket_inodes, tcp_sockets
 
 _PORTS: Final = (20_000, 32_000)
 # Tests that run side by side (pytest-xdist) draw from ranges of their own.

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
-from dap_mux import procfs
+from dap_mux.system import procfs
 from tests.support.processes import proc_net
 from tests.support.processes.rank_forks import Forked, can_fork, fork
 from tests.support.processes.waiting import until

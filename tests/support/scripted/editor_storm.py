@@ -13,7 +13,7 @@ from typing import Final
 
 from dap_mux.engine import Settings, inputs, outputs
 from dap_mux.engine.state.phases import Phase
-from dap_mux.protocol.messages import decode
+from dap_mux.pure.protocol.messages import decode
 from tests.support.clients.conversation import Conversation
 from tests.support.editors import DapeModel, Editor, NvimDapModel, VSCodeModel
 from tests.support.scripted.interleaving_fuzz import PATH, Json, Storm

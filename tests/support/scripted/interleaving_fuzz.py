@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from dap_mux.engine import Engine, Settings, inputs, outputs
-from dap_mux.engine.endpoint import Endpoint
 from dap_mux.engine.state.phases import Phase
 from dap_mux.engine.state.rank import Rank
-from dap_mux.protocol.messages import decode
+from dap_mux.pure.endpoint import Endpoint
+from dap_mux.pure.protocol.messages import decode
 from tests.support.clients.conversation import Conversation
 from tests.support.fake_rank.children import addressed, door
 from tests.support.fake_rank.injected_calls import INJECTED

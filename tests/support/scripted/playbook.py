@@ -20,10 +20,10 @@ from typing import Any, Final
 
 from dap_mux.engine import Engine, Settings, inputs, outputs
 from dap_mux.engine.admission import Token
-from dap_mux.engine.endpoint import Endpoint
-from dap_mux.insight.why.evidence import Process
-from dap_mux.protocol.framing import encode_frame
-from dap_mux.protocol.messages import decode
+from dap_mux.pure.endpoint import Endpoint
+from dap_mux.pure.insight.why.evidence import Process
+from dap_mux.pure.protocol.framing import encode_frame
+from dap_mux.pure.protocol.messages import decode
 from tests.support.clients.conversation import Conversation
 from tests.support.editors import Editor
 from tests.support.fake_rank.children import addressed, door

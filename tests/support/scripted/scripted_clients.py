@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dap_mux.engine import inputs
-from dap_mux.protocol.messages import Message, decode
+from dap_mux.pure.protocol.messages import Message, decode
 from tests.support.clients.conversation import Conversation
 from tests.support.editors import Editor
 

@@ -16,17 +16,17 @@ from typing import Any
 import pytest
 
 from dap_mux import __version__
-from dap_mux.cli import entry, listings, main
-from dap_mux.cli.commands import BY_NAME, COMMANDS
-from dap_mux.cli.execution import load_config
-from dap_mux.cli.listings import columns
-from dap_mux.cli.parser import parse
-from dap_mux.cli.session_commands import run_options
-from dap_mux.config import Address, Config
-from dap_mux.console.screen import PlainScreen
-from dap_mux.errors import DapMuxError, NothingToConnect, PeerFault, Refused, UsageError
+from dap_mux.frontends.cli import entry, listings, main
+from dap_mux.frontends.cli.commands import BY_NAME, COMMANDS
+from dap_mux.frontends.cli.execution import load_config
+from dap_mux.frontends.cli.listings import columns
+from dap_mux.frontends.cli.parser import parse
+from dap_mux.frontends.cli.session_commands import run_options
+from dap_mux.frontends.console.screen import PlainScreen
+from dap_mux.pure.errors import DapMuxError, NothingToConnect, PeerFault, Refused, UsageError
 from dap_mux.session.job import entry_line
-from dap_mux.session_files import SessionFile
+from dap_mux.system.config import Address, Config
+from dap_mux.system.session_files import SessionFile
 
 
 @pytest.fixture(autouse=True)
@@ -64,7 +64,9 @@ def test_help(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert "dap-mux" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("start", [["-m", "dap_mux"], ["-c", "import dap_mux.cli as c; c.main()"]])
+@pytest.mark.parametrize(
+    "start", [["-m", "dap_mux"], ["-c", "import dap_mux.frontends.cli as c; c.main()"]]
+)
 def test_version_as_a_process(start: list[str]) -> None:
     words = [sys.executable, *start, "--version"]
     done = subprocess.run(words, capture_output=True, text=True, check=True)
@@ -188,9 +190,7 @@ def test_a_reader_that_leaves_is_no_failure_worth_words() -> None:
 def test_importing_the_command_line_loads_nothing_slow() -> None:
     slow = {"anyio", "asyncio", "click", "debugpy", "numpy", "pygls", "rich", "typer"}
     slow |= {"prompt_toolkit", "shtab"}
-    code = (
-        "import dap_mux.cli, sys; print('\\n'.join({name.split('.')[0] for name in sys.modules}))"
-    )
+    code = "import dap_mux.frontends.cli, sys\nfor name in sys.modules: print(name.split('.')[0])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert slow.isdisjoint(done.stdout.split())
 

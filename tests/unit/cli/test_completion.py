@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from dap_mux.cli.commands import BY_NAME
-from dap_mux.cli.parser import SHELLS
+from dap_mux.frontends.cli.commands import BY_NAME
+from dap_mux.frontends.cli.parser import SHELLS
 
 ASK = """\
 source {script}

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from dap_mux.cluster import endpoints
 from dap_mux.cluster.endpoints import RanksFile, number, read_endpoint
 from dap_mux.cluster.records import RankRecord, read_ranks_file
-from dap_mux.engine.endpoint import Traits
-from dap_mux.errors import UsageError
+from dap_mux.pure.endpoint import Traits
+from dap_mux.pure.errors import UsageError
 
 
 def parse_endpoint(word: str) -> list[RankRecord]:

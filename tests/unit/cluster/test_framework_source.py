@@ -13,7 +13,7 @@ import pytest
 
 from dap_mux.cluster.framework_source import FrameworkSource, met_clusters, python_with
 from dap_mux.cluster.source import SourceSpec
-from dap_mux.errors import DapMuxError, NothingToConnect, UsageError
+from dap_mux.pure.errors import DapMuxError, NothingToConnect, UsageError
 
 Engine: TypeAlias = Callable[[str], FrameworkSource]
 RANK = {"host": "127.0.0.1", "port": 40001, "rank": 0, "group": "dask", "pid": 7}

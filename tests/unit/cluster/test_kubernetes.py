@@ -12,7 +12,7 @@ from dap_mux.cluster.kubernetes.pod_source import MAX_NAMED, MissedPods, PodFail
 from dap_mux.cluster.kubernetes.pods import exit_code_of, how_it_failed, missed, name_of, ranks_of
 from dap_mux.cluster.kubernetes.tool import POD_NAME, Tool, tool_for
 from dap_mux.cluster.source import SourceSpec
-from dap_mux.errors import NothingToConnect, UsageError
+from dap_mux.pure.errors import NothingToConnect, UsageError
 
 ONE = range(5678, 5679)
 NAMED = ("--field-selector", "metadata.name=")

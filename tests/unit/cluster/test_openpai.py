@@ -22,7 +22,7 @@ from dap_mux.cluster.openpai.source import (
     read_detail,
 )
 from dap_mux.cluster.source import SourceSpec
-from dap_mux.errors import DapMuxError, Refused, UsageError
+from dap_mux.pure.errors import DapMuxError, Refused, UsageError
 from tests.conftest import rounds
 from tests.support.openpai_server import TOKEN
 

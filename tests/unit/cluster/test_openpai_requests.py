@@ -12,7 +12,7 @@ import pytest
 from aiohttp import web
 
 from dap_mux.cluster.openpai.rest import MAX_ANSWER, get
-from dap_mux.errors import NothingToConnect, Refused
+from dap_mux.pure.errors import NothingToConnect, Refused
 from tests.support.openpai_server import TOKEN, OpenPaiServer, openpai_server
 from tests.support.openpai_server import Task as ServedTask
 

@@ -15,9 +15,9 @@ import pytest
 
 from dap_mux.cluster.injection import injector_command
 from dap_mux.cluster.python_process import RunningPython
-from dap_mux.errors import Refused
+from dap_mux.pure.errors import Refused
 from dap_mux.session.outside_view import PY_SPY, find_py_spy
-from dap_mux.user_files import startable
+from dap_mux.system.user_files import startable
 from tests.support.processes.commands import COMMAND
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are read from /proc")

@@ -15,8 +15,8 @@ import pytest
 from dap_mux.cluster import injection, python_process
 from dap_mux.cluster.injection import debugger_for, injector_command, injector_environment
 from dap_mux.cluster.python_process import RunningPython, refuse_to_trace
-from dap_mux.errors import DapMuxError, NothingToConnect, Refused
-from dap_mux.programs import module_command, runs_module
+from dap_mux.pure.errors import DapMuxError, NothingToConnect, Refused
+from dap_mux.system.programs import module_command, runs_module
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are read from /proc")
 SAYS_AND_WAITS = "print('here', flush=True); import sys; sys.stdin.read()"

@@ -12,7 +12,7 @@ from dap_mux.cluster.pid import Pids
 from dap_mux.cluster.slurm import Name
 from dap_mux.cluster.source import SourceSpec
 from dap_mux.cluster.ssh import Ssh
-from dap_mux.errors import UsageError
+from dap_mux.pure.errors import UsageError
 
 
 @pytest.mark.parametrize(

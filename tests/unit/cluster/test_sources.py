@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from dap_mux.cli.parser import parse
 from dap_mux.cluster import openpai
 from dap_mux.cluster.endpoints import (
     ENTRY_POINTS,
@@ -24,7 +23,8 @@ from dap_mux.cluster.endpoints import (
 )
 from dap_mux.cluster.source import Description, SourceSpec
 from dap_mux.cluster.ssh import Ssh
-from dap_mux.errors import UsageError
+from dap_mux.frontends.cli.parser import parse
+from dap_mux.pure.errors import UsageError
 from dap_mux.session.attach_attributes import attach_endpoints
 
 if sys.version_info >= (3, 11):

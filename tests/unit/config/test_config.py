@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dap_mux.config import OPTIONS, Address, Config, Option
-from dap_mux.config.config import NOT_FOR_PROJECTS
-from dap_mux.errors import UsageError
-from dap_mux.rank_sets import Mesh
+from dap_mux.pure.errors import UsageError
+from dap_mux.pure.rank_sets import Mesh
+from dap_mux.system.config import OPTIONS, Address, Config, Option
+from dap_mux.system.config.config import NOT_FOR_PROJECTS
 
 # One good value of each option, as a person would write it, and what it becomes.
 GOOD: dict[str, tuple[str, object]] = {

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from dap_mux.console.breakpoints import parse_location
-from dap_mux.console.commands import (
+from dap_mux.frontends.console.breakpoints import parse_location
+from dap_mux.frontends.console.commands import (
     COMMANDS,
     help_text,
     lookup,
@@ -15,8 +15,8 @@ from dap_mux.console.commands import (
     parse_wait_arguments,
     split_command,
 )
-from dap_mux.console.results import parse_list_arguments
-from dap_mux.errors import UsageError
+from dap_mux.frontends.console.results import parse_list_arguments
+from dap_mux.pure.errors import UsageError
 
 MONARCH = {"a": "attach", "l": "list", "h": "help", "q": "quit", "c": "continue"}
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from prompt_toolkit.history import FileHistory
 
-from dap_mux.console.session_client import RankTracker
-from dap_mux.console.terminal import candidates, history
+from dap_mux.frontends.console.session_client import RankTracker
+from dap_mux.frontends.console.terminal import candidates, history
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from dap_mux.console.terminal import LOCAL_FLAGS, kept_on_interrupt
+from dap_mux.frontends.console.terminal import LOCAL_FLAGS, kept_on_interrupt
 
 
 @pytest.fixture

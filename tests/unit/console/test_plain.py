@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from dap_mux.console.plain import MAX_LINE_BYTES, LineQueue, PromptWriter
+from dap_mux.frontends.console.plain import MAX_LINE_BYTES, LineQueue, PromptWriter
 
 
 async def test_bytes_become_lines_wherever_they_are_cut() -> None:

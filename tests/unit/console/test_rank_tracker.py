@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dap_mux.console.session_client import RankTracker, stopped_rows
+from dap_mux.frontends.console.session_client import RankTracker, stopped_rows
 
 
 def row(rank: int, state: str, group: str = "job", **known: Any) -> dict[str, Any]:

@@ -12,9 +12,9 @@ from dap_mux.engine.source_files.comparison import (
     Others,
     about_file,
 )
-from dap_mux.pathmap import Place, parse
-from dap_mux.pathmap.fitting import Fit, Near, fitting
-from dap_mux.rank_sets import RankId, World
+from dap_mux.pure.pathmap import Place, parse
+from dap_mux.pure.pathmap.fitting import Fit, Near, fitting
+from dap_mux.pure.rank_sets import RankId, World
 
 HOME = "/home/me/proj"
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
 
 from dap_mux.engine.state.handles import MAX_HANDLE, Handles
-from dap_mux.errors import DapMuxError, StaleHandle
-from dap_mux.protocol.exchange import Id, Kind
-from dap_mux.rank_sets import RankId
+from dap_mux.pure.errors import DapMuxError, StaleHandle
+from dap_mux.pure.protocol.exchange import Id, Kind
+from dap_mux.pure.rank_sets import RankId
 from tests.conftest import rounds
 
 RANK_0: Final[RankId] = ("job", 0)

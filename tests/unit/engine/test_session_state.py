@@ -7,13 +7,13 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from dap_mux.engine.endpoint import Endpoint
 from dap_mux.engine.settings import Settings
 from dap_mux.engine.state.rank import Frame, Rank, Stop
 from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.stops.user_threads import learn_stack
-from dap_mux.protocol.rank_messages import Stack
-from dap_mux.rank_sets import Mesh
+from dap_mux.pure.endpoint import Endpoint
+from dap_mux.pure.protocol.rank_messages import Stack
+from dap_mux.pure.rank_sets import Mesh
 from dap_mux.session.session import injected_sources
 
 HERE: Final = Endpoint("10.0.0.1", 5678)

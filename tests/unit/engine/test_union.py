@@ -19,7 +19,7 @@ from dap_mux.engine.breakpoints.union import (
     plan,
     states_of,
 )
-from dap_mux.rank_sets import World
+from dap_mux.pure.rank_sets import World
 
 Json = dict[str, Any]
 RANK: Final = ("job", 0)

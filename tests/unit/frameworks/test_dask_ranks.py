@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dap_mux.frameworks.dask_ranks import RESTART_TIMEOUT_S, RESTARTS, DaskRanks
+from dap_mux.rank.frameworks.dask_ranks import RESTART_TIMEOUT_S, RESTARTS, DaskRanks
 
 HERE, THERE = "machine-1", "machine-2"
 Workers = dict[str, dict[str, Any]]

@@ -19,7 +19,7 @@ from importlib import import_module
 from types import FrameType
 from typing import Any
 
-from dap_mux.injected.attach.tracing import _no_collection, look_at_threads_undisturbed
+from dap_mux.rank.injected.attach.tracing import _no_collection, look_at_threads_undisturbed
 
 SIZES = 60  # of functions' frames
 DEBUGPYS = ("debugpy", "patched")

@@ -11,7 +11,7 @@ import sys
 import threading
 from collections.abc import Callable
 
-from dap_mux.injected.attach.tracing import _Patient
+from dap_mux.rank.injected.attach.tracing import _Patient
 from dap_mux.rank.post_mortem import on_audit_event
 
 heard: list[str] = []

@@ -11,7 +11,7 @@ from typing import Final
 
 import pytest
 
-from dap_mux.injected.attach import adapter_keeper
+from dap_mux.rank.injected.attach import adapter_keeper
 from tests.support.processes.waiting import until
 
 Look = Callable[[int, int], int]

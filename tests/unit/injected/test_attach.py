@@ -9,7 +9,7 @@ from typing import Any, Final
 import pytest
 
 from dap_mux.engine.ranks.patching import PROGRAM_OVER, attach_expression
-from dap_mux.injected import attach
+from dap_mux.rank.injected import attach
 from dap_mux.session.session import injected_sources
 
 SOURCES: Final = injected_sources().all

@@ -14,7 +14,7 @@ import pytest
 
 from dap_mux.engine.breakpoints import comparing
 from dap_mux.engine.breakpoints.merge import Breakpoint
-from dap_mux.injected import comparisons, source_of
+from dap_mux.rank.injected import comparisons, source_of
 from tests.support.processes.waiting import until
 
 LIMIT: Final = 30.0  # s; not a wait

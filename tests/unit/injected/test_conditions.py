@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dap_mux.injected.attach.conditions import compile_once
+from dap_mux.rank.injected.attach.conditions import compile_once
 
 
 class Debugger:

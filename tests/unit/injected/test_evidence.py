@@ -16,9 +16,9 @@ import msgspec
 import pytest
 
 from dap_mux.engine.job_insight.gather_evidence import SAMPLE, EvidenceAnswer
-from dap_mux.injected.evidence import MAX_CHARS, evidence, fitting
-from dap_mux.injected.evidence.stacks import Found, Place
-from dap_mux.insight.why.evidence import Sample, Thread, stack_of
+from dap_mux.pure.insight.why.evidence import Sample, Thread, stack_of
+from dap_mux.rank.injected.evidence import MAX_CHARS, evidence, fitting
+from dap_mux.rank.injected.evidence.stacks import Found, Place
 from dap_mux.session.session import injected_sources
 
 SOURCES: Final = injected_sources().all
@@ -360,7 +360,7 @@ def test_nothing_of_the_program_runs(scene: Scene) -> None:
 def test_a_part_that_fails_loses_nothing_else(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dap_mux.injected.evidence._modules", {})
+    monkeypatch.setattr("dap_mux.rank.injected.evidence._modules", {})
     broken = "def {}(*_):\n    raise RuntimeError\n"
     names = {"thread_states": "thread_state", "flight_recorder": "recorded"}
     sources = {**SOURCES, **{file: broken.format(name) for file, name in names.items()}}

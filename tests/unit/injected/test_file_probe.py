@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from dap_mux.engine.remote import probes as probe
-from dap_mux.engine.remote.probes import (
+from dap_mux.pure.errors import PeerFault
+from dap_mux.pure.remote import probes as probe
+from dap_mux.pure.remote.probes import (
     MAX_COMPARED_BYTES,
     Content,
     Found,
@@ -20,8 +21,7 @@ from dap_mux.engine.remote.probes import (
     look_at,
     read,
 )
-from dap_mux.errors import PeerFault
-from dap_mux.injected import source_of
+from dap_mux.rank.injected import source_of
 
 SOURCE = source_of("file_probe")
 

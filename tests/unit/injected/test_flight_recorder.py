@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from dap_mux.injected.evidence.flight_recorder import (
+from dap_mux.rank.injected.evidence.flight_recorder import (
     C10D,
     INNER_C10D,
     NEWEST,

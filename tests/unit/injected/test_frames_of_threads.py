@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import pytest
 
-from dap_mux.injected.attach.tracing import _no_collection
+from dap_mux.rank.injected.attach.tracing import _no_collection
 from tests.conftest import rounds
 
 PROGRAM: Final = Path(__file__).with_name("frames_of_threads.py")

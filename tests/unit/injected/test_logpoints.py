@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import pytest
 
-from dap_mux.injected.attach.conditions import FIRST_LINES, Logpoint, fold_logpoints
+from dap_mux.rank.injected.attach.conditions import FIRST_LINES, Logpoint, fold_logpoints
 from tests.support.processes.waiting import until
 
 MANY: Final = 1_500

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from dap_mux.engine.pdb.command import PdbExpressions
-from dap_mux.injected import pdb_views, source_of
+from dap_mux.rank.injected import pdb_views, source_of
 
 VIEWS = PdbExpressions(source_of("pdb_views"))
 HERE = __file__

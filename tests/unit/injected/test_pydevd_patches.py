@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import pytest
 
-from dap_mux.injected.attach import pydevd_patches, reports, tracing
+from dap_mux.rank.injected.attach import pydevd_patches, reports, tracing
 from tests.unit.injected.conftest import Writer
 
 SUSPENDED: Final = 2  # pydevd's

@@ -15,8 +15,8 @@ from typing import Any, Final
 import anyio
 import pytest
 
-from dap_mux.injected.attach import send_queue
-from dap_mux.protocol.framing import Framer
+from dap_mux.pure.protocol.framing import Framer
+from dap_mux.rank.injected.attach import send_queue
 from tests.support.processes.waiting import until
 
 LIMIT: Final = 30.0  # s; not a wait

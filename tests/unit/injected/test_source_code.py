@@ -8,7 +8,7 @@ from types import CodeType
 
 import pytest
 
-from dap_mux.injected.evidence.source_code import Trees, expression, tree
+from dap_mux.rank.injected.evidence.source_code import Trees, expression, tree
 
 SOURCE = '''\
 import contextlib

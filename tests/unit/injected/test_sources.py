@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import dap_mux
-from dap_mux.engine.remote.injected_sources import call
-from dap_mux.injected import folders
+from dap_mux.pure.remote.injected_sources import call
+from dap_mux.rank.injected import folders
 from dap_mux.session.session import injected_sources
 
 ROOT = Path(dap_mux.__file__).parent
@@ -103,7 +103,7 @@ def test_programs_in_strings_are_found() -> None:
 
 
 def test_no_program_stands_in_a_string() -> None:
-    """ruff, mypy and tests see none of it there: it belongs in a module, `dap_mux.injected` say."""
+    """ruff, mypy and tests see none of it there: it belongs in a module of `rank.injected`."""
     found = {
         f"{path.relative_to(ROOT.parent)}:{line}"
         for path in ROOT.rglob("*.py")

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from dap_mux.injected import source_of
-from dap_mux.injected.evidence.stacks import MAX_CHARS, MAX_FRAMES, OURS, stacks
+from dap_mux.rank.injected import source_of
+from dap_mux.rank.injected.evidence.stacks import MAX_CHARS, MAX_FRAMES, OURS, stacks
 
 HERE = __file__
 
@@ -137,8 +137,8 @@ def test_a_stopped_thread_ends_where_it_was_stopped() -> None:
 def test_a_main_thread_that_waits_for_the_others_at_the_end() -> None:
     program = """
 import threading
-from dap_mux.injected import source_of
-from dap_mux.injected.evidence.stacks import stacks
+from dap_mux.rank.injected import source_of
+from dap_mux.rank.injected.evidence.stacks import stacks
 
 def upload():
     threading.main_thread().join()

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from dap_mux.injected.evidence.static_values import MISSING, arguments_of, called, value_of
+from dap_mux.rank.injected.evidence.static_values import MISSING, arguments_of, called, value_of
 
 ranks = {"left": 3, 4: "four"}
 places = [5, 6]

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dap_mux.engine.remote.probes import summarised
-from dap_mux.injected import source_of
-from dap_mux.injected.tensor_summary import THREAD, all_threads
+from dap_mux.pure.remote.probes import summarised
+from dap_mux.rank.injected import source_of
+from dap_mux.rank.injected.tensor_summary import THREAD, all_threads
 
 SOURCE = source_of("tensor_summary")
 

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 import pytest
 
-from dap_mux.injected import torch_state
-from dap_mux.injected.torch_state import function_at, look
+from dap_mux.rank.injected import torch_state
+from dap_mux.rank.injected.torch_state import function_at, look
 
 HERE: Final = __file__
 

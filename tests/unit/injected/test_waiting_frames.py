@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dap_mux.injected.waiting_frames import value_in_frame
+from dap_mux.rank.injected.waiting_frames import value_in_frame
 
 FACTOR = 3
 

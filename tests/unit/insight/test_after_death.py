@@ -18,9 +18,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dap_mux.cli.why import why_from
-from dap_mux.errors import DapMuxError
-from dap_mux.insight.why.recorder_dump import (
+from dap_mux.frontends.cli.why import why_from
+from dap_mux.pure.errors import DapMuxError
+from dap_mux.pure.insight.why.recorder_dump import (
     NotADump,
     NotPlain,
     collectives_in,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from dap_mux.insight.compare import (
+from dap_mux.pure.insight.compare import (
     Comparison,
     Tolerance,
     compare,

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dap_mux.insight.device_mesh import mesh_of, united
-from dap_mux.rank_sets import Mesh
+from dap_mux.pure.insight.device_mesh import mesh_of, united
+from dap_mux.pure.rank_sets import Mesh
 
 
 def reports(names: list[str], grid: Any, *, parts: bool = False) -> dict[int, list[Any]]:

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dap_mux.errors import PeerFault
-from dap_mux.insight.why.nccl_ras import ras_lines, read_report
+from dap_mux.pure.errors import PeerFault
+from dap_mux.pure.insight.why.nccl_ras import ras_lines, read_report
 
 NUMBERS = {4711: 0, 4712: 1, 4713: 2, 4714: 3}
 

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dap_mux.errors import PeerFault
-from dap_mux.insight.why.evidence import Call, Evidence, RankEvidence, Sample, Standing
-from dap_mux.insight.why.py_spy import Source, call_at, sample_of, threads_in, variables_of
-from dap_mux.insight.why.verdicts import judge
+from dap_mux.pure.errors import PeerFault
+from dap_mux.pure.insight.why.evidence import Call, Evidence, RankEvidence, Sample, Standing
+from dap_mux.pure.insight.why.py_spy import Source, call_at, sample_of, threads_in, variables_of
+from dap_mux.pure.insight.why.verdicts import judge
 
 PROGRAM: Final = """\
 import time

@@ -13,9 +13,9 @@ from typing import Any, Final
 import msgspec
 import pytest
 
-from dap_mux.insight.why.evidence import Evidence, Process, RankEvidence, Sample, Standing
-from dap_mux.insight.why.verdict import Verdict
-from dap_mux.insight.why.verdicts import judge
+from dap_mux.pure.insight.why.evidence import Evidence, Process, RankEvidence, Sample, Standing
+from dap_mux.pure.insight.why.verdict import Verdict
+from dap_mux.pure.insight.why.verdicts import judge
 
 RECORDED: Final = Path(__file__).parent / "recorded"
 SAMPLES: Final = 3

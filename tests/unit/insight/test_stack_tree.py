@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dap_mux.insight.stack_tree import Branch, Frame, Stack, agreed, merge
-from dap_mux.rank_sets import RankId
+from dap_mux.pure.insight.stack_tree import Branch, Frame, Stack, agreed, merge
+from dap_mux.pure.rank_sets import RankId
 
 MAIN, TRAIN, LOAD, WAIT = (
     Frame("a.py", name, line) for line, name in enumerate(("m", "t", "l", "w"), 1)

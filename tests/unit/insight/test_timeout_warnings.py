@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dap_mux.insight.timeouts import (
+from dap_mux.pure.insight.timeouts import (
     Collective,
     TimeoutReport,
     duration,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from dap_mux.insight.why.evidence import (
+from dap_mux.pure.insight.why.evidence import (
     Call,
     Collective,
     Evidence,
@@ -17,9 +17,9 @@ from dap_mux.insight.why.evidence import (
     Standing,
     Thread,
 )
-from dap_mux.insight.why.verdict import Verdict
-from dap_mux.insight.why.verdicts import EXIT_CODES, judge
-from dap_mux.rank_sets import fold
+from dap_mux.pure.insight.why.verdict import Verdict
+from dap_mux.pure.insight.why.verdicts import EXIT_CODES, judge
+from dap_mux.pure.rank_sets import fold
 
 FILES = [
     ("/job/train.py", False),

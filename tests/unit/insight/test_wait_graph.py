@@ -7,12 +7,19 @@ from typing import Any
 
 import pytest
 
-from dap_mux.insight.why.evidence import Call, Collective, Evidence, RankEvidence, Sample, Thread
-from dap_mux.insight.why.graph import WaitGraph, graph_of
-from dap_mux.insight.why.picture import picture_of
-from dap_mux.insight.why.verdict import Verdict
-from dap_mux.insight.why.verdicts import judge
-from dap_mux.rank_sets import RankId
+from dap_mux.pure.insight.why.evidence import (
+    Call,
+    Collective,
+    Evidence,
+    RankEvidence,
+    Sample,
+    Thread,
+)
+from dap_mux.pure.insight.why.graph import WaitGraph, graph_of
+from dap_mux.pure.insight.why.picture import picture_of
+from dap_mux.pure.insight.why.verdict import Verdict
+from dap_mux.pure.insight.why.verdicts import judge
+from dap_mux.pure.rank_sets import RankId
 
 FILES = [
     ("/job/train.py", False),

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from dap_mux import pathmap
-from dap_mux.cli.commands import BY_NAME
-from dap_mux.cli.parser import parse
-from dap_mux.config import OPTIONS, Option
 from dap_mux.engine.state.selection import SCOPES
+from dap_mux.frontends.cli.commands import BY_NAME
+from dap_mux.frontends.cli.parser import parse
+from dap_mux.pure import pathmap
+from dap_mux.system.config import OPTIONS, Option
 from tests.support.processes.pythons import OLDEST, TOO_OLD, VERSIONS
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -9,7 +9,7 @@ import pytest
 from msgspec import Struct, inspect
 
 from dap_mux.engine.routes import ROUTES
-from dap_mux.protocol.arguments import NoArguments
+from dap_mux.pure.protocol.arguments import NoArguments
 from tests.support.schema import Json, arguments_of, names
 
 # Required in DAP, and debugpy does without.

@@ -12,10 +12,10 @@ from msgspec import Raw
 
 from dap_mux.engine.routes import ROUTES
 from dap_mux.engine.session.rank_events import EVENT_TABLE
-from dap_mux.errors import PeerFault
-from dap_mux.protocol.exchange import Fields, Id, IdFault, Kind, exchange, handles_of
-from dap_mux.protocol.handle_fields import EVENTS, RESPONSES
-from dap_mux.protocol.messages import NO_RAW, plain, raw
+from dap_mux.pure.errors import PeerFault
+from dap_mux.pure.protocol.exchange import Fields, Id, IdFault, Kind, exchange, handles_of
+from dap_mux.pure.protocol.handle_fields import EVENTS, RESPONSES
+from dap_mux.pure.protocol.messages import NO_RAW, plain, raw
 from tests.support.schema import Edition, editions
 
 Json = dict[str, Any]

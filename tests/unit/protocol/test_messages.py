@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dap_mux.errors import PeerFault
-from dap_mux.protocol.messages import (
+from dap_mux.pure.errors import PeerFault
+from dap_mux.pure.protocol.messages import (
     EMPTY,
     NO_RAW,
     Event,

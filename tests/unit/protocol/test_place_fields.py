@@ -9,9 +9,9 @@ from typing import Final
 import pytest
 
 from dap_mux.engine.routes import ROUTES
-from dap_mux.protocol.exchange import Id, IdFault, Kind, exchange, places_of
-from dap_mux.protocol.handle_fields import PLACE_EVENTS, PLACE_RESPONSES
-from dap_mux.protocol.messages import plain, raw
+from dap_mux.pure.protocol.exchange import Id, IdFault, Kind, exchange, places_of
+from dap_mux.pure.protocol.handle_fields import PLACE_EVENTS, PLACE_RESPONSES
+from dap_mux.pure.protocol.messages import plain, raw
 from tests.support.schema import Edition, editions
 from tests.unit.protocol.test_handle_fields import REFUSED, flat, leaves, properties
 

@@ -6,8 +6,8 @@ import pytest
 from msgspec import Raw
 
 from dap_mux.engine.session.rank_events import EVENT_TABLE
-from dap_mux.errors import PeerFault
-from dap_mux.protocol.rank_messages import (
+from dap_mux.pure.errors import PeerFault
+from dap_mux.pure.protocol.rank_messages import (
     EVENTS,
     Evaluated,
     Stack,

@@ -9,7 +9,7 @@ import pytest
 from msgspec import Raw
 
 from dap_mux.engine.routes import ROUTES
-from dap_mux.protocol.validation import MAX_DEPTH, BadArguments, check
+from dap_mux.pure.protocol.validation import MAX_DEPTH, BadArguments, check
 
 AT = {"source": {"path": "/job/train.py"}}
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import pytest
 
-from dap_mux.rank.frameworks import watch_import
+from dap_mux.rank.libraries import watch_import
 
 TORCH: Final = """
 joined = []

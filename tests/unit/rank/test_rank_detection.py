@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from dap_mux.injected.evidence import flight_recorder
 from dap_mux.rank.environ import LAUNCHERS, MARK, Place, claimed_place, program_of, said_place
 from dap_mux.rank.hook import sitecustomize
+from dap_mux.rank.injected.evidence import flight_recorder
 
 TORCHRUN = {"RANK": "3", "WORLD_SIZE": "4", "LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "2"}
 OPEN_MPI = {"OMPI_COMM_WORLD_RANK": "2", "OMPI_COMM_WORLD_SIZE": "4"}

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dap_mux.rank_sets import STATES, Mesh, RankSetError, World, complete, parse
+from dap_mux.pure.rank_sets import STATES, Mesh, RankSetError, World, complete, parse
 from tests.unit.rank_sets.worlds import world
 
 WHERE = World(

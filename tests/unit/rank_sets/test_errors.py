@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dap_mux.errors import UsageError
-from dap_mux.rank_sets import RankSet, RankSetError, parse
+from dap_mux.pure.errors import UsageError
+from dap_mux.pure.rank_sets import RankSet, RankSetError, parse
 from tests.unit.rank_sets.worlds import BUSY
 
 MISTAKES = [

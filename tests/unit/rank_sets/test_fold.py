@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dap_mux.rank_sets import World, fold, parse
-from dap_mux.rank_sets.debuggees import DebuggeeId, label, rank_of, worker_of
+from dap_mux.pure.rank_sets import World, fold, parse
+from dap_mux.pure.rank_sets.debuggees import DebuggeeId, label, rank_of, worker_of
 
 RANKS = st.sets(st.tuples(st.sampled_from(["job", "eval", "my-job"]), st.integers(0, 40)))
 

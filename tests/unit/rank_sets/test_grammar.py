@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 
-from dap_mux.rank_sets import STATES, is_name, parse
+from dap_mux.pure.rank_sets import STATES, is_name, parse
 from tests.unit.rank_sets.worlds import BUSY, RANK_SETS, numbers, world
 
 EIGHT = world(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dap_mux.rank_sets import RankSetError, fold, parse, split_leading, with_group
+from dap_mux.pure.rank_sets import RankSetError, fold, parse, split_leading, with_group
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ import pytest
 
 from dap_mux.engine.debug_console import console_grammar
 from dap_mux.engine.debug_console.evaluate import hints
-from dap_mux.errors import UsageError
-from dap_mux.rank_sets import (
+from dap_mux.pure.errors import UsageError
+from dap_mux.pure.rank_sets import (
     Mesh,
     RankSetError,
     World,
@@ -23,7 +23,7 @@ from dap_mux.rank_sets import (
     split_leading,
     split_prefix,
 )
-from dap_mux.rank_sets.errors import MAX_CHARS
+from dap_mux.pure.rank_sets.errors import MAX_CHARS
 
 RANKS: Final = tuple(("job", number) for number in range(64))
 WORLD: Final = World(

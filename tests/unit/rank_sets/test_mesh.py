@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dap_mux.errors import UsageError
-from dap_mux.rank_sets import Mesh, RankSetError
+from dap_mux.pure.errors import UsageError
+from dap_mux.pure.rank_sets import Mesh, RankSetError
 
 
 def test_parse() -> None:

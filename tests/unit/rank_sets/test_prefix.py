@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dap_mux.rank_sets import RankSetError, parse, split_condition, split_prefix, substitute
-from dap_mux.rank_sets.prefix import Prefix
-from dap_mux.rank_sets.world import Differ
+from dap_mux.pure.rank_sets import RankSetError, parse, split_condition, split_prefix, substitute
+from dap_mux.pure.rank_sets.prefix import Prefix
+from dap_mux.pure.rank_sets.world import Differ
 from tests.unit.rank_sets.worlds import HEADS
 
 

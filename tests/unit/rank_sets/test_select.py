@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dap_mux.rank_sets import Mesh, RankSetError, World, parse
+from dap_mux.pure.rank_sets import Mesh, RankSetError, World, parse
 from tests.unit.rank_sets.worlds import numbers, slices, spell, world
 
 NAMES = ("pp", "dp", "cp", "tp")

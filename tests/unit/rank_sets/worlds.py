@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from dap_mux.rank_sets import STATES, Mesh, RankSet, World, parse
+from dap_mux.pure.rank_sets import STATES, Mesh, RankSet, World, parse
 
 
 def world(

@@ -10,7 +10,7 @@ import pytest
 from dap_mux.cluster.endpoints import read_endpoint
 from dap_mux.cluster.kubernetes import pod_source as kubernetes
 from dap_mux.cluster.source import SourceSpec
-from dap_mux.errors import UsageError
+from dap_mux.pure.errors import UsageError
 from dap_mux.session.attach import shortened
 from dap_mux.session.attach_attributes import attach_endpoints
 

@@ -10,10 +10,10 @@ from typing import Any
 import debugpy  # noqa: T100  (its sources are read)
 import pytest
 
-from dap_mux.config import OPTIONS, Config, Option
-from dap_mux.errors import UsageError
+from dap_mux.pure.errors import UsageError
 from dap_mux.session.attach_attributes import COMMON_PARTS, DEFAULT_KIND, attach_endpoints, kinds
 from dap_mux.session.launch_attributes import launch_job, launcher_job
+from dap_mux.system.config import OPTIONS, Config, Option
 from tests.unit.meta.test_docs import ROOT, rows
 
 EXTENSION = ROOT / "vscode-extension"

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from dap_mux.config import Config
-from dap_mux.errors import UsageError
-from dap_mux.programs import module_command
+from dap_mux.pure.errors import UsageError
 from dap_mux.session.launch_attributes import launch_job, launcher_job
+from dap_mux.system.config import Config
+from dap_mux.system.programs import module_command
 
 
 def launch(tmp_path: Path, **attributes: Any) -> dict[str, Any]:

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from dap_mux.cli import entry
-from dap_mux.errors import DapMuxError
-from dap_mux.printable import one_line, printable
+from dap_mux.frontends.cli import entry
+from dap_mux.pure.errors import DapMuxError
+from dap_mux.pure.printable import one_line, printable
 from dap_mux.session.terminal_output import alert, say, set_up_log
 
 EVIL = "\x1b]0;title\x07\x9b2J\r\u202e\nWARNING dap_mux: a line of ours"

@@ -9,13 +9,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from dap_mux.config.options import BY_NAME
 from dap_mux.engine.ranks import handshake
 from dap_mux.rank import in_process
 from dap_mux.rank.in_process import keep_alive
 from dap_mux.shell import sockets
 from dap_mux.shell.sockets import LivenessMonitor, unacknowledged_for
 from dap_mux.shell.timers import Timers
+from dap_mux.system.config.options import BY_NAME
 from tests.support.hosts.private_network import PrivateNetwork, possible, private_network
 from tests.support.processes.waiting import until
 

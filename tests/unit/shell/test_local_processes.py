@@ -13,7 +13,7 @@ from typing import Final
 
 import pytest
 
-from dap_mux.injected import source_of
+from dap_mux.rank.injected import source_of
 from dap_mux.shell.local_machine import LocalProcesses, is_over, read_processes
 from tests.support.processes.waiting import until
 

@@ -55,7 +55,7 @@ export function candidates(found: Interpreters): Command[] {
   return [...[...pythons].map(ofPython), ['dap-mux']];
 }
 
-/** As `-m dap_mux`, but what lies in the working directory is not on Python's path (dap_mux/programs.py). */
+/** As `-m dap_mux`, but what lies in the working directory is not on Python's path (dap_mux/system/programs.py). */
 export const RUN =
   "import sys; sys.path[0] = sys.path[0] or sys.path[1]; import runpy; runpy._run_module_as_main('dap_mux')";
 

@@ -1,0 +1,294 @@
+"""The table of commands and their arguments; scripts rely on these names."""
+
+from __future__ import annotations
+
+from argparse import REMAINDER, ArgumentParser, BooleanOptionalAction, _ActionsContainer
+from collections.abc import Callable
+
+from msgspec import Struct
+
+from dap_mux.system.config import OPTIONS, Option
+
+RUN_USAGE = """\
+dap-mux run [-n N] [OPTIONS] SCRIPT [ARGS...]
+       dap-mux run [-n N] [OPTIONS] -m MODULE [ARGS...]
+       dap-mux run [OPTIONS] -- LAUNCHER [ARGS...]"""
+SESSION = "HOST:PORT or a session file (default: the only running session)"
+SOURCES = "{sources}"
+"""In help, what `parser.name_sources` puts in its place: to import all sources takes a while."""
+RUN_NOTES = """\
+A LAUNCHER (torchrun, mpirun, srun, ...) runs as typed, and the ranks it starts are debugged.
+Exits with the job's exit code (128+S for a rank ended by signal S), 125 if dap-mux itself fails,
+2 for usage errors."""
+
+DOCTOR_NOTES = """\
+Exits with 0 if no problem was found, 1 if a cause was found. Ranks are not affected."""
+
+
+WHY_NOTES = """\
+Exits with 0 if the job is healthy, 1 if undecided; each verdict has an exit code of its own from 10
+on, see docs/why.md. No rank is stopped."""
+
+
+PRINTS_JSON = frozenset({"cast", "compare", "doctor", "list", "sessions", "stacks", "why"})
+OPTIONS_OF = {"rerun": "attach"}
+"""Another command whose options one takes."""
+
+
+class Command(Struct, frozen=True):
+    """One command. `arguments` adds those of its own; `call` is `module:function` in this package.
+
+    `failure` is the exit code for failures that have no code of their own.
+    """
+
+    name: str
+    help: str
+    call: str
+    arguments: Callable[[ArgumentParser], None] = lambda parser: None
+    failure: int = 1
+
+
+def _flag(parser: _ActionsContainer, name: str, about: str) -> None:
+    parser.add_argument(name, action="store_true", help=about)
+
+
+def _words(parser: ArgumentParser, count: str, about: str) -> None:
+    """Add the arguments of a command that begin with an optional SESSION."""
+    parser.add_argument("arguments", nargs=count, metavar="ARG", help=f"{SESSION}; {about}")
+
+
+def _run(parser: ArgumentParser) -> None:
+    parser.usage = RUN_USAGE
+    parser.epilog = RUN_NOTES
+    parser.add_argument("-n", dest="world_size", metavar="N", help="number of ranks to start (1)")
+    _flag(
+        parser,
+        "--dial",
+        "ranks connect to the session instead of listening: no ports, less memory, faster",
+    )
+    surface = parser.add_mutually_exclusive_group()
+    _flag(surface, "--headless", "only serve editors (default)")
+    _flag(
+        surface, "--console", "open a console here; waiting ranks stop at the script's first line"
+    )
+    # Both take all arguments that follow: they are the job's own.
+    parser.add_argument(
+        "-m",
+        dest="module",
+        nargs=REMAINDER,
+        metavar="MODULE ...",
+        help="run a module instead of a script",
+    )
+    parser.add_argument(
+        "command", nargs=REMAINDER, metavar="SCRIPT ...", help="the script and its arguments"
+    )
+
+
+def _attach(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "endpoints",
+        nargs="+",
+        metavar="ENDPOINT",
+        help="HOST:PORT, HOST:FIRST-LAST, HOST:FIRST+COUNT or @ranks.json; "
+        f"{SOURCES} or dial:COUNT; or GROUP=ENDPOINT",
+    )
+
+
+def _rerun(parser: ArgumentParser) -> None:
+    parser.add_argument("key", metavar="KEY", help="the task's key, as the driver's error names it")
+    parser.add_argument(
+        "endpoint", metavar="ENDPOINT", help="its cluster, dask:tcp://HOST:8786 for example"
+    )
+
+
+def _list(parser: ArgumentParser) -> None:
+    parser.usage = "dap-mux list [SESSION] [classes|full] [RANKS] [OPTIONS]"
+    _words(
+        parser,
+        "*",
+        "a rank set such as 0-3 or stopped; `classes` for one row for all ranks "
+        "at the same place, `full` for one row for each rank (default: classes above 32 ranks)",
+    )
+
+
+def _console(parser: ArgumentParser) -> None:
+    parser.add_argument("session", nargs="?", metavar="SESSION", help=SESSION)
+    parser.add_argument(
+        "--serve", metavar="[HOST:]PORT", help="serve plain consoles for `nc` on this loopback port"
+    )
+
+
+def _lsp(parser: ArgumentParser) -> None:
+    parser.epilog = (
+        "Speaks the Language Server Protocol on stdin and stdout; see docs/language-server.md."
+    )
+    parser.add_argument(
+        "--session",
+        metavar="SESSION",
+        help="HOST:PORT or a session file (default: the newest running session)",
+    )
+
+
+def _cast(parser: ArgumentParser) -> None:
+    parser.usage = "dap-mux cast [SESSION] RANKS COMMAND [--timeout S] [--json] [OPTIONS]"
+    parser.epilog = "Put -- before arguments that begin with a dash."
+    _words(parser, "+", "a rank set such as 0-3; a pdb command or an expression")
+    parser.add_argument(
+        "--timeout", metavar="S", default="5", help="seconds that ranks may take to answer (5)"
+    )
+
+
+def _compare(parser: ArgumentParser) -> None:
+    parser.usage = "dap-mux compare [SESSION] EXPRESSION [--ranks RANKS] [--json] [OPTIONS]"
+    _words(parser, "+", "an expression")
+    parser.add_argument("--ranks", metavar="RANKS", help="ranks to compare (default: all)")
+    parser.add_argument(
+        "--tolerance",
+        metavar="T",
+        help="relative tolerance: numbers that differ by at most this fraction are equal",
+    )
+
+
+def _stacks(parser: ArgumentParser) -> None:
+    parser.usage = (
+        "dap-mux stacks [SESSION] [RANKS] [OPTIONS]\n"
+        "       dap-mux stacks pid:NUMBER[,NUMBER...] [OPTIONS]"
+    )
+    _words(parser, "*", "a rank set; or processes, read from outside by py-spy")
+    parser.add_argument(
+        "--threads",
+        choices=("main", "all"),
+        default="main",
+        dest="which_threads",
+        help="a rank's main thread only (default), or all of its Python threads",
+    )
+    _flag(parser, "--library", "show the frames of libraries")
+    _flag(
+        parser,
+        "--watch",
+        "look every two seconds, and show it again when it has changed, until Ctrl-C",
+    )
+
+
+def _why(parser: ArgumentParser) -> None:
+    parser.usage = (
+        "dap-mux why [SESSION] [RANKS] [--attach] [--json] [OPTIONS]\n"
+        "       dap-mux why ENDPOINT... [--attach] [--json] [OPTIONS]\n"
+        "       dap-mux why --from DIR [--json]"
+    )
+    parser.epilog = WHY_NOTES
+    _words(parser, "*", "a rank set; or endpoints as for `attach`, such as pid:4711,4712")
+    _flag(
+        parser,
+        "--attach",
+        "of a session: attach a debugger for the answer, if there is none; of endpoints: "
+        "keep one on the culprit alone afterwards, for a console or an editor",
+    )
+    parser.add_argument(
+        "--from",
+        dest="folder",
+        metavar="DIR",
+        help="judge a job that has ended, by its flight-recorder dumps, error.json files and logs",
+    )
+
+
+def _doctor(parser: ArgumentParser) -> None:
+    parser.usage = (
+        "dap-mux doctor [SESSION|ENDPOINT...] [--file FILE:LINE] [--python COMMAND] [--json]"
+    )
+    parser.epilog = DOCTOR_NOTES
+    parser.add_argument(
+        "targets",
+        nargs="*",
+        metavar="TARGET",
+        help="a session, endpoints as for `attach`, or pid:NUMBER (default: your running sessions "
+        "and .vscode/launch.json in this folder)",
+    )
+    parser.add_argument(
+        "--file",
+        action="append",
+        default=[],
+        metavar="FILE:LINE",
+        help="explain why a breakpoint there is not hit",
+    )
+    parser.add_argument(
+        "--python",
+        dest="pythons",
+        action="append",
+        default=[],
+        metavar="COMMAND",
+        help="check debugpy in this Python: a path, or 'kubectl exec POD -- python'",
+    )
+
+
+def _config(parser: ArgumentParser) -> None:
+    show = parser.add_subparsers(dest="action", metavar="ACTION", required=True).add_parser(
+        "show", help="show each option, its value and where it was set", allow_abbrev=False
+    )
+    _json(show)
+    _options(show)
+
+
+def add_arguments(parser: ArgumentParser, command: Command) -> None:
+    """Add what a command takes: its own arguments, `--json`, and its flags of the options."""
+    command.arguments(parser)
+    if command.name in PRINTS_JSON:
+        _json(parser)
+    _options(parser, OPTIONS_OF.get(command.name, command.name))
+
+
+def _json(parser: ArgumentParser) -> None:
+    _flag(parser, "--json", "print JSON")
+
+
+def _options(parser: ArgumentParser, command: str | None = None) -> None:
+    """Add this command's flags from the option table; all of them for None."""
+    group = parser.add_argument_group("session options")
+    for option in OPTIONS:
+        if command is None or command in option.commands:
+            _option(parser if option.name == "verbosity" else group, option)
+
+
+def _option(group: _ActionsContainer, option: Option) -> None:
+    default = "" if option.default is None else f" ({option.kind.show(option.default)})"
+    if option.name == "verbosity":
+        group.add_argument("-v", dest=option.name, action="count", help=option.help)
+    elif isinstance(option.default, bool):
+        group.add_argument(
+            option.flag, dest=option.name, action=BooleanOptionalAction, help=option.help
+        )
+    else:
+        group.add_argument(
+            option.flag, dest=option.name, metavar=option.kind.metavar, help=option.help + default
+        )
+
+
+COMMANDS: tuple[Command, ...] = (
+    Command(
+        "run",
+        "start ranks on this machine and debug them",
+        "session_commands:run",
+        _run,
+        failure=125,
+    ),
+    Command("attach", "debug ranks that are already running", "session_commands:attach", _attach),
+    Command(
+        "rerun",
+        "run a task of a Dask cluster again here, with its inputs",
+        "session_commands:rerun",
+        _rerun,
+        failure=125,
+    ),
+    Command("adapter", "speak DAP on stdin and stdout, for an editor", "session_commands:adapter"),
+    Command("sessions", "list your running sessions on this machine", "listings:sessions"),
+    Command("list", "list the ranks of a session, and where each one is", "listings:ranks", _list),
+    Command("config", "show the effective options", "listings:config", _config),
+    Command("console", "open a terminal console for a session", "console:main", _console),
+    Command("cast", "send a command to many ranks", "cast:cast", _cast),
+    Command("compare", "compare an expression across ranks", "cast:compare", _compare),
+    Command("stacks", "show all ranks' stacks as one tree", "stacks:main", _stacks),
+    Command("why", "say why the job does not move on", "why:main", _why),
+    Command("lsp", "language server for editors: ranks and values in the text", "lsp:main", _lsp),
+    Command("doctor", "diagnose why something does not work", "doctor:main", _doctor),
+)
+BY_NAME = {command.name: command for command in COMMANDS}

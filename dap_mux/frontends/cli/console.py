@@ -1,0 +1,205 @@
+"""`dap-mux console` and `console --serve`: a console in this terminal, or served to others."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from argparse import Namespace
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dap_mux.frontends.cli.execution import execute, load_config
+from dap_mux.pure.addresses import is_loopback
+from dap_mux.pure.errors import DapMuxError, Refused, UsageError
+from dap_mux.system.config import Address, Config
+from dap_mux.system.session_files import SessionFile, find, session_folder
+
+if TYPE_CHECKING:
+    from dap_mux.frontends.console.console import Console
+    from dap_mux.frontends.console.session_client import SessionClient
+
+
+# `run --console`: the console in the terminal of the job.
+
+
+class InlineConsole:
+    """The console in the terminal of `dap-mux run`; the job goes on when the user leaves it."""
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self._console: Console | None = None
+
+    async def run(self) -> None:
+        """Join our own session and run a console; if that fails, say so, and the job goes on."""
+        try:
+            await self._run()
+        except (DapMuxError, OSError) as error:
+            print(f"dap-mux: the console ended: {error}", file=sys.stderr)
+
+    async def _run(self) -> None:
+        session = find(str(session_folder() / f"{os.getpid()}.json"))
+        self._console = await open_console(session, self._config, shows_output=False)
+        client = self._console.client
+        try:
+            await converse(self._console)
+        finally:
+            self._console = None
+            await client.close()
+
+    def interrupt(self) -> bool:
+        """Handle a Ctrl-C; False if no console runs, or it does not handle it."""
+        return self._console is not None and self._console.interrupt()
+
+
+EntryLines = Mapping[str, int]
+"""The line of each file where ranks stop first."""
+
+
+def main(args: Namespace) -> int:
+    """Run a console here, or serve consoles with `--serve`."""
+    session, config = find(args.session), load_config(args)
+    if args.serve is None:
+        return execute(_run, (session, config))
+    return execute(_serve, (session, config, serve_address(args.serve)))
+
+
+def serve_address(text: str) -> Address:
+    """Read `--serve`. Raises UsageError, Refused."""
+    try:
+        address = Address.parse(text)
+    except ValueError:
+        raise UsageError(f"--serve {text!r}: expected [HOST:]PORT") from None
+    if not is_loopback(address.host):
+        raise Refused(
+            f"refused to serve consoles on {address.host}: anyone who can connect could run "
+            "code in every rank. Serve them on 127.0.0.1 and forward the port with ssh -L"
+        )
+    return address
+
+
+# In this terminal
+
+
+async def _run(target: tuple[SessionFile, Config]) -> int:
+    import anyio
+
+    console = await open_console(*target)
+    code = 0
+    signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    try:
+        with anyio.open_signal_receiver(*signals) as received:
+            async with anyio.create_task_group() as tasks:
+
+                async def handle_signals() -> None:
+                    nonlocal code
+                    async for number in received:
+                        if number is not signal.SIGINT or not console.interrupt():
+                            code = 128 + number
+                            tasks.cancel_scope.cancel()
+
+                tasks.start_soon(handle_signals)
+                await converse(console)
+                tasks.cancel_scope.cancel()
+    finally:
+        await console.client.close()
+    return code or int(console.failed)
+
+
+async def open_console(
+    session: SessionFile, config: Config, *, shows_output: bool = True
+) -> Console:
+    """Join a session with a console on standard output; its client is to be closed."""
+    from dap_mux.frontends.console.console import Console
+    from dap_mux.frontends.console.screen import screen_for_stdout
+
+    entry = await entry_lines(session, config)
+    client = await open_client(session, config, entry)
+    console = Console(client, screen_for_stdout(), shows_output=shows_output)
+    for path, line in entry.items():
+        console.breakpoints.remember(path, line)
+    return console
+
+
+async def converse(console: Console) -> None:
+    """Run a console on the terminal, or with plain lines if there is none."""
+    from dap_mux.frontends.console.screen import is_terminal
+
+    if is_terminal() and sys.stdin.isatty():
+        from dap_mux.frontends.console.terminal import on_terminal
+
+        await on_terminal(console, os.environ, Path(os.environ.get("HOME", "/")))
+    else:
+        from dap_mux.frontends.console import plain
+
+        console.greet()
+        await plain.converse(console, plain.read_stdin().next)
+
+
+async def entry_lines(session: SessionFile, config: Config) -> EntryLines:
+    """Return where ranks stop first; {} unless all wait for a debugger, which we shall be."""
+    from dap_mux.frontends.cli.join import observer
+
+    if not session.entry:
+        return {}
+    async with observer(session, config, "dap-mux console") as client:
+        rows = (await client.request("list"))["ranks"]
+    return session.entry if all(row["state"] == "waiting" for row in rows) else {}
+
+
+async def open_client(session: SessionFile, config: Config, entry: EntryLines) -> SessionClient:
+    """Join a session as a controller, with breakpoints at these lines."""
+    from dap_mux.frontends.cli.join import controller
+
+    breakpoints = {path: [{"line": line}] for path, line in entry.items()}
+    return await controller(session, config, breakpoints)
+
+
+# Served
+
+
+@contextmanager
+def _watched(writer: asyncio.StreamWriter) -> Iterator[None]:
+    """End this connection if its peer is gone without a word, as the session does with its own."""
+    from dap_mux.shell import sockets
+    from dap_mux.shell.timers import Timers
+
+    sock = sockets.tcp_of(writer.transport)
+    sockets.prepare(sock)
+    ends = sockets.LivenessMonitor(sock, lambda _: writer.transport.abort(), Timers())
+    try:
+        yield
+    finally:
+        ends.stop()
+
+
+async def _serve(target: tuple[SessionFile, Config, Address]) -> int:
+    from dap_mux.frontends.cli.join import observer
+    from dap_mux.frontends.console import server as console_server
+    from dap_mux.shell.auth import Guard
+
+    session, config, (host, port) = target
+
+    async def join(first: str) -> SessionClient:
+        # Who says `continue` before anything else has ranks in mind that wait for a debugger.
+        entry = {} if first == "continue" else await entry_lines(session, config)
+        return await open_client(session, config, entry)
+
+    async with observer(session, config, "dap-mux console --serve") as watch:
+        try:
+            server = await console_server.serve(host, port, join, Guard().trusts, _watched)
+        except OSError as error:
+            raise DapMuxError(f"cannot listen on {host}:{port}: {error.strerror}") from None
+        where = Address(host, server.port)
+        print(
+            f"dap-mux: serving consoles on {where}; try `nc {where.host} {where.port}`",
+            file=sys.stderr,
+        )
+        try:
+            await watch.wait_for(lambda: not watch.open, timeout=None)
+        finally:
+            await server.close()
+    return 0

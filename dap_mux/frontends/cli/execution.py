@@ -1,0 +1,58 @@
+"""Load the options of a command, and run it in an event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import sys
+from argparse import Namespace
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, TypeVar
+
+from dap_mux.system.config import Config
+from dap_mux.system.user_files import NoHome, expand_home
+
+T = TypeVar("T")
+
+
+def load_config(args: Namespace) -> Config:
+    """Load the options from all their sources. Raises UsageError."""
+    home = None
+    with suppress(NoHome):  # a container may run as a user without a passwd entry
+        home = expand_home("~")
+    return Config.load(vars(args), os.environ, cwd=Path.cwd(), home=home)
+
+
+def execute(function: Callable[[T], Coroutine[Any, Any, int]], options: T) -> int:
+    """Run an async function on the fastest event loop available."""
+
+    async def run(options: T) -> int:
+        gc.freeze()
+        gc.enable()
+        return await function(options)
+
+    gc.disable()  # uvloop is still to be imported; see `start`
+    try:
+        return _run(run(options))
+    finally:
+        gc.freeze()  # the process ends with all of it
+        gc.enable()
+
+
+def _run(coroutine: Coroutine[Any, Any, int]) -> int:
+    new_loop: Callable[[], asyncio.AbstractEventLoop] | None = None
+    with suppress(ImportError):
+        from uvloop import new_event_loop as new_loop
+    if sys.version_info >= (3, 11):
+        with asyncio.Runner(loop_factory=new_loop) as runner:
+            return runner.run(coroutine)
+    import anyio  # has the same for Python 3.10
+
+    async def run() -> int:
+        return await coroutine
+
+    backend = {"loop_factory": new_loop}
+    return anyio.run(run, backend="asyncio", backend_options=backend)

@@ -1,0 +1,137 @@
+"""Join a session from the command line: connect, authenticate, and attach.
+
+On this machine the Unix socket is preferred: it needs no token, and cannot be overheard. Over TCP
+the token is sent, and beyond this machine only inside TLS or with `--insecure`.
+"""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
+
+from dap_mux.client import ConnectionLost, DapClient, RequestFailed
+from dap_mux.frontends.console.session_client import BreakpointsByPath, SessionClient
+from dap_mux.pure.addresses import is_loopback
+from dap_mux.pure.errors import DapMuxError, NothingToConnect, PeerFault, Refused, UsageError
+from dap_mux.pure.protocol.types import UNAUTHORIZED
+from dap_mux.system.config import Config
+from dap_mux.system.session_files import SessionFile
+from dap_mux.system.user_files import check_regular, read_token
+
+REQUEST_TIMEOUT_S = 10.0
+INITIALIZE_ARGUMENTS = {
+    "adapterID": "dap-mux",
+    "pathFormat": "path",
+    "linesStartAt1": True,
+    "columnsStartAt1": True,
+}
+
+
+@asynccontextmanager
+async def observer(
+    session: SessionFile, config: Config, name: str, *, events: Sequence[str] = ()
+) -> AsyncIterator[DapClient]:
+    """Join a session as an observer called `name`, which also receives these `events`.
+
+    Raises NothingToConnect, Refused, UsageError, RequestFailed, DapMuxError.
+    """
+    token = _token(session, config)
+    client = await _connect(session, config)
+    try:
+        with _explained(session):
+            await client.request(
+                "initialize", {"clientID": name, **INITIALIZE_ARGUMENTS}, timeout=REQUEST_TIMEOUT_S
+            )
+            credentials = {"token": token} if token else {}
+            subscriptions = {"events": list(events)} if events else {}
+            attach = {"role": "observer", **subscriptions, **credentials}
+            await client.request("attach", attach, timeout=REQUEST_TIMEOUT_S)
+            yield client
+    finally:
+        await client.close()
+
+
+async def controller(
+    session: SessionFile, config: Config, breakpoints: BreakpointsByPath
+) -> SessionClient:
+    """Join a session as one more debugger. Raises what `observer` does."""
+    token = _token(session, config)
+    client = SessionClient(await _connect(session, config), session.address)
+    try:
+        with _explained(session):
+            await client.attach(breakpoints, {"token": token} if token else {})
+    except BaseException:
+        await client.close()
+        raise
+    return client
+
+
+@contextmanager
+def _explained(session: SessionFile) -> Iterator[None]:
+    """Turn a client's failures into errors that say what to do."""
+    try:
+        yield
+    except TimeoutError as error:
+        raise DapMuxError(f"{session.address} did not respond: {error}") from error
+    except (ConnectionLost, PeerFault) as error:
+        raise DapMuxError(
+            f"{session.address} closed the connection: {error}. If the session uses TLS, "
+            "pass --tls-ca"
+        ) from error
+    except RequestFailed as error:
+        if not _unauthorized(error):
+            raise
+        raise Refused(
+            f"{session.address}: {error.message} (pass a copy of that file with --token-file)"
+        ) from error
+
+
+def _unauthorized(failed: RequestFailed) -> bool:
+    error = failed.body.get("error")
+    return isinstance(error, dict) and error.get("id") == UNAUTHORIZED
+
+
+def _token(session: SessionFile, config: Config) -> str | None:
+    """Return the token from the session file, or else from `--token-file`."""
+    given = read_token(config.token_file) if config.token_file else None
+    token = session.token or given
+    remote = session.pid == 0 and not is_loopback(session.host)
+    if token and remote and not (config.tls_ca or config.insecure):
+        raise Refused(
+            f"refused to send the token to {session.address} unencrypted: pass --tls-ca with the "
+            "certificate that verifies the session's, or --insecure on a trusted network"
+        )
+    return token
+
+
+async def _connect(session: SessionFile, config: Config) -> DapClient:
+    if session.unix:
+        with suppress(OSError):
+            return await DapClient.connect_unix(session.unix)
+    tls = _tls(config)
+    try:
+        return await DapClient.connect(session.host, session.port, tls=tls)
+    except ssl.SSLCertVerificationError as error:
+        raise Refused(
+            f"{session.address}: certificate verification with {config.tls_ca} failed: "
+            f"{error.verify_message}"
+        ) from error
+    except (ssl.SSLError, ConnectionResetError, ConnectionAbortedError) as error:
+        why = "does not use TLS; omit --tls-ca" if tls else "closed the connection"
+        raise DapMuxError(f"{session.address} {why} ({error})") from error
+    except OSError as error:
+        raise NothingToConnect(
+            f"cannot connect to {session.address} ({error.strerror or error}); "
+            "`dap-mux sessions` lists the sessions on this machine"
+        ) from error
+
+
+def _tls(config: Config) -> ssl.SSLContext | None:
+    if config.tls_ca is None:
+        return None
+    try:
+        check_regular(config.tls_ca, config.tls_ca.stat())
+        return ssl.create_default_context(cafile=config.tls_ca)
+    except OSError as error:
+        raise UsageError(f"{config.tls_ca}: no certificate in it: {error.strerror}") from None

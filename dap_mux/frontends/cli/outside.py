@@ -1,0 +1,128 @@
+"""Processes that nobody has prepared, seen from outside: `why pid:4711` and `stacks pid:4711`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from dap_mux.pure.errors import UsageError
+
+if TYPE_CHECKING:
+    from dap_mux.pure.insight.why.verdict import Verdict
+    from dap_mux.session.outside_view import OutsideRank
+
+PID: Final = "pid:"
+OPEN_CONSOLE: Final = "dap-mux console"
+NO_PY_SPY: Final = "py-spy is not installed (pip install py-spy)"
+NO_STACKS: Final = (
+    f"{NO_PY_SPY}, so the stacks of these processes cannot be read from outside; or attach to them "
+    "by `dap-mux attach`, which injects debugpy into each"
+)
+Body = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class SeenFromOutside:
+    """The answer of `why`, and the processes of the culprits that still run."""
+
+    body: Body
+    culprits: tuple[int, ...] = ()
+    lacks_py_spy: bool = False
+
+
+def endpoints_in(arguments: Sequence[str]) -> tuple[str, ...]:
+    """Return the arguments if they are endpoints, () if none is. Raises UsageError for some."""
+    endpoints = tuple(word for word in arguments if _is_endpoint(word))
+    strange = [word for word in arguments if word not in endpoints]
+    if endpoints and strange:
+        raise UsageError(f"{strange[0]}: name either a session or endpoints, not both")
+    return endpoints
+
+
+def _is_endpoint(word: str) -> bool:
+    """Whether a word names ranks that a source finds, or ports of several ranks."""
+    from dap_mux.cluster.endpoints import has_source
+
+    if re.fullmatch(r"(?:dask|ray):[0-9][0-9,-]*", word):  # ranks of the group of that name
+        return False
+    several = re.fullmatch(r"(?:@.*\.json|.*:\d+[-+]\d+)", word)
+    return several is not None or has_source(word)
+
+
+def pids_in(endpoints: Sequence[str]) -> list[int] | None:
+    """Return the processes of this machine that the endpoints are, None if any is another."""
+    if not all(each.startswith(PID) for each in endpoints):
+        return None
+    from dap_mux.session.outside_view import pids_of
+
+    return pids_of(endpoints)
+
+
+def endpoint_of(pids: Sequence[int]) -> str:
+    """Return the endpoint that names processes of this machine."""
+    return f"{PID}{','.join(map(str, pids))}"
+
+
+async def why_outside(pids: Sequence[int]) -> SeenFromOutside:
+    """Ask of processes, or of those that a launcher has started, and leave them as they are."""
+    import anyio
+
+    from dap_mux.pure.insight.why.verdict import answer
+    from dap_mux.pure.insight.why.verdicts import UNDECIDED, judge
+    from dap_mux.pure.rank_sets import fold
+    from dap_mux.session.outside_view import ask_nccl, look
+
+    ranks = await _ranks(pids)
+    by_ras: list[str] = []
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(ask_nccl, ranks, by_ras)
+        evidence = await look(ranks)
+    verdict = judge(evidence)
+    is_known = verdict.name != UNDECIDED
+    body = answer(verdict, fold)
+    culprits = _culprits(verdict, ranks) if is_known else []
+    body["evidence"] += [
+        f"rank {one.rank[1]} is process {one.process.pid}; its variables in {one.variables}"
+        if one.variables
+        else f"rank {one.rank[1]} is process {one.process.pid}"
+        for one in culprits
+    ] + by_ras
+    lacks = not is_known and all(one.lacks_py_spy for one in ranks)
+    if lacks:
+        body["next"] = f"pip install py-spy; or dap-mux why {endpoint_of(pids)} --attach"
+    elif body["next"].startswith(OPEN_CONSOLE):  # there is no session
+        body["next"] = f"dap-mux why {endpoint_of(pids)} --attach"
+    return SeenFromOutside(body, tuple(one.process.pid for one in culprits), lacks)
+
+
+def _culprits(verdict: Verdict, ranks: Sequence[OutsideRank]) -> list[OutsideRank]:
+    named = verdict.suspects[0].ranks if verdict.suspects else ()
+    return [one for one in ranks if one.rank in named and one.process.runs]
+
+
+async def stacks_outside(pids: Sequence[int], *, every_thread: bool) -> Body:
+    """Return the response of `stacks` for processes, or those that a launcher has started.
+
+    Raises `DapMuxError` where py-spy is not installed.
+    """
+    from dap_mux.pure.errors import DapMuxError
+    from dap_mux.pure.insight.stack_tree import stacks_answer
+    from dap_mux.pure.rank_sets import fold
+    from dap_mux.session.outside_view import look, stacks_seen
+
+    ranks = await _ranks(pids)
+    await look(ranks)
+    if all(one.lacks_py_spy for one in ranks):
+        raise DapMuxError(NO_STACKS)
+    threads, missing = stacks_seen(ranks, every_thread=every_thread)
+    return {**stacks_answer(threads, missing.items(), fold, lambda rank: False), "source": "py-spy"}
+
+
+async def _ranks(pids: Sequence[int]) -> list[OutsideRank]:
+    import anyio
+
+    from dap_mux.session.outside_view import ranks_outside
+
+    return await anyio.to_thread.run_sync(ranks_outside, pids)

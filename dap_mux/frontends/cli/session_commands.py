@@ -1,0 +1,99 @@
+"""`run`, `attach` and `adapter`: the commands that start a session."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Callable, Coroutine
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from dap_mux.frontends.cli import without_collections
+from dap_mux.frontends.cli.execution import execute, load_config
+from dap_mux.pure.errors import UsageError
+from dap_mux.system.config import (
+    AdapterOptions,
+    AttachOptions,
+    LaunchOptions,
+    RerunOptions,
+    RunOptions,
+)
+
+
+def run(args: Namespace) -> int:
+    """Start local ranks and serve them; return the job's exit code."""
+    if args.launcher:
+        launched = launch_options(args)
+        with without_collections():
+            from dap_mux.session.launcher_job import run_launcher
+        return _run(run_launcher, launched, args)
+    options = run_options(args)
+    with without_collections():
+        from dap_mux.session.local_job import run_job
+    return _run(run_job, options, args)
+
+
+def _run(
+    job: Callable[..., Coroutine[Any, Any, int]],
+    options: RunOptions | LaunchOptions,
+    args: Namespace,
+) -> int:
+    if not args.console:
+        return execute(job, options)
+    from dap_mux.frontends.cli.console import InlineConsole
+
+    return execute(partial(job, console=InlineConsole(options.config)), options)
+
+
+def attach(args: Namespace) -> int:
+    """Serve ranks that are already running, until they are gone."""
+    with without_collections():
+        from dap_mux.session.attach import attach_ranks
+
+    return execute(attach_ranks, AttachOptions(load_config(args), tuple(args.endpoints)))
+
+
+def rerun(args: Namespace) -> int:
+    """Run a task of a cluster again, as a rank."""
+    with without_collections():
+        from dap_mux.session.launcher_job import rerun_task
+
+    return execute(rerun_task, RerunOptions(load_config(args), args.key, args.endpoint))
+
+
+def adapter(args: Namespace) -> int:
+    """Serve the editor at the other end of standard input and output."""
+    with without_collections():
+        from dap_mux.session.adapter import serve_adapter
+
+    return execute(serve_adapter, AdapterOptions(load_config(args)))
+
+
+def run_options(args: Namespace) -> RunOptions:
+    """Check the arguments of `run`. Raises UsageError."""
+    command = ("-m", *args.module) if args.module else tuple(args.command)
+    if not command or args.module == []:
+        raise UsageError("run needs a script or -m MODULE, for example: dap-mux run -n 4 train.py")
+    if command[0] != "-m" and not Path(command[0]).is_file():
+        raise UsageError(f"no such file: {command[0]}; to run a module, use -m")
+    config, size = load_config(args), world_size(args.world_size or "1")
+    if config.mesh and config.mesh.size != size:
+        raise UsageError(f"mesh {config.mesh} has {config.mesh.size} ranks, but -n is {size}")
+    return RunOptions(config, command, size, dial=args.dial)
+
+
+def launch_options(args: Namespace) -> LaunchOptions:
+    """Check the arguments of `run -- LAUNCHER`. Raises UsageError."""
+    if args.world_size is not None:
+        raise UsageError(
+            f"-n {args.world_size}: only for scripts and modules; the launcher "
+            f"({args.launcher[0]}) decides how many ranks it starts"
+        )
+    return LaunchOptions(load_config(args), tuple(args.launcher), dial=args.dial)
+
+
+def world_size(text: str) -> int:
+    """Parse `-n`. Raises UsageError."""
+    if not text.isdecimal() or not 1 <= int(text) <= 65535:
+        raise UsageError(f"-n {text}: the number of ranks must be an integer from 1 to 65535")
+    return int(text)

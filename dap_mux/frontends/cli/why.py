@@ -1,0 +1,172 @@
+"""`dap-mux why`: what keeps a job from moving on, in one sentence, with evidence.
+
+Asked of a session; or of processes of this machine, which are looked at from outside; or of ranks
+wherever else they run: a session is then opened over them for as long as the answer takes; or of
+the files that a job has left.
+"""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from pathlib import Path
+from typing import Final
+
+import anyio
+from msgspec.structs import replace
+
+from dap_mux.frontends.cli.execution import execute, load_config
+from dap_mux.frontends.cli.listings import Body, present, session_and_ranks
+from dap_mux.frontends.cli.outside import NO_PY_SPY, endpoint_of, endpoints_in, pids_in, why_outside
+from dap_mux.frontends.console.results import show_verdict
+from dap_mux.frontends.console.session_client import SessionClient
+from dap_mux.pure.errors import DapMuxError, UsageError
+from dap_mux.pure.rank_sets import with_group
+from dap_mux.system.config import AttachOptions, Config
+from dap_mux.system.config.options import Address
+from dap_mux.system.session_files import SessionFile, find
+
+# `dap-mux why --from DIR`: the verdict on a job that has ended, by the files that it has left.
+
+OURS: Final = "dap-mux "
+AGAIN: Final = "start the job by `dap-mux run`, and ask `dap-mux why` while it hangs"
+MAX_SKIPPED: Final = 4
+
+
+def why_from(folder: Path) -> Body:
+    """Return the answer of `why`. Raises `DapMuxError` where there is nothing to judge."""
+    from dap_mux.pure.insight.why.after_death import by_number, evidence_of, more_evidence
+    from dap_mux.pure.insight.why.verdict import answer
+    from dap_mux.pure.insight.why.verdicts import judge
+    from dap_mux.pure.rank_sets import fold
+    from dap_mux.session.dump_files import find_remains
+
+    found = find_remains(folder)
+    verdict = judge(evidence_of(found.remains))
+    body = answer(verdict, fold)
+    culprits = by_number(verdict.suspects[0].ranks) if verdict.suspects else []
+    failed = found.remains.first_failure
+    if failed is not None and verdict.name == "process-gone" and failed in culprits:
+        message = found.remains.failures[failed].message
+        body["sentence"] = f"rank {failed} has ended with {message}"
+    body["evidence"] += more_evidence(found.remains, culprits)
+    body["evidence"] += [f"skipped {each}" for each in found.skipped[:MAX_SKIPPED]]
+    if len(found.skipped) > MAX_SKIPPED:
+        body["evidence"].append(f"skipped {len(found.skipped) - MAX_SKIPPED} more files")
+    if OURS in body["next"]:  # there is no rank any more
+        body["next"] = AGAIN
+    return body
+
+
+LIST_TIMEOUT_S: Final = 10.0
+RESPONSE_TIMEOUT_S: Final = 20.0
+ATTACH_TIMEOUT_S: Final = 10.0
+"""A rank that has not been reached by then is judged by what the system shows of it."""
+NOBODY_DEBUGS: Final = "waiting"
+"""The state of ranks that no debugger has been attached to."""
+NO_DEBUGGER: Final = (
+    "no debugger is attached to these ranks: attach an editor or `dap-mux console`; or pass "
+    "--attach, by which ranks that wait for a debugger before their first line begin to run"
+)
+ON_THEIR_WAY: Final = frozenset({NOBODY_DEBUGS, "connecting"})
+
+
+def main(args: Namespace) -> int:
+    """Show the verdict; the exit code is the verdict's."""
+    if args.folder is not None:
+        if args.arguments or args.attach:
+            raise UsageError("--from: takes neither a session, ranks, endpoints nor --attach")
+        return _show(args, why_from(Path(args.folder)))
+    endpoints = endpoints_in(args.arguments)
+    if endpoints:
+        if (pids := pids_in(endpoints)) is not None:
+            return execute(_of_processes, (args, pids))
+        return execute(_of_endpoints, (args, endpoints))
+    session, ranks = session_and_ranks(args.arguments)
+    return _show(args, anyio.run(_of_session, find(session), load_config(args), ranks, args.attach))
+
+
+def _show(args: Namespace, body: Body) -> int:
+    present(args, body, show_verdict)
+    from dap_mux.pure.insight.why.verdicts import EXIT_CODES
+
+    return EXIT_CODES[body["verdict"]]
+
+
+async def _of_session(session: SessionFile, config: Config, ranks: str, attach: bool) -> Body:
+    """Ask as an observer; `attach`: be the debugger for as long as it takes, if there is none.
+
+    Ranks that wait for their debugger before the first line would run on with it.
+    """
+    from dap_mux.frontends.cli.join import controller, observer
+
+    async with observer(session, config, "dap-mux why") as client:
+        listed = await client.request("list", {"ranks": ranks}, timeout=LIST_TIMEOUT_S)
+        if any(rank["state"] != NOBODY_DEBUGS for rank in listed["ranks"]):
+            return await client.request("why", {"ranks": ranks}, timeout=RESPONSE_TIMEOUT_S)
+    if not attach:
+        raise DapMuxError(NO_DEBUGGER)
+    debugger = await controller(session, config, {})
+    try:
+        return await _once_attached(debugger, ranks)
+    finally:
+        await debugger.disconnect()
+
+
+async def _once_attached(debugger: SessionClient, ranks: str) -> Body:
+    with anyio.move_on_after(ATTACH_TIMEOUT_S):
+        while not debugger.ended.is_set():
+            rows = await debugger.list_ranks()
+            if not any(row["state"] in ON_THEIR_WAY for row in rows):
+                break
+            await debugger.wait_for_change()
+    return await debugger.request("why", {"ranks": ranks}, timeout_s=RESPONSE_TIMEOUT_S)
+
+
+async def _of_processes(asked: tuple[Namespace, list[int]]) -> int:
+    """Ask of processes that nobody has prepared; `--attach` brings a debugger into the culprit."""
+    from dap_mux.session.terminal_output import say
+
+    args, pids = asked
+    seen = await why_outside(pids)
+    if args.attach and seen.lacks_py_spy:
+        say(f"{NO_PY_SPY}: debugpy is injected into every one of these processes instead")
+        return await _of_endpoints((args, (endpoint_of(pids),)))
+    goes_on = args.attach and bool(seen.culprits)
+    code = _show(args, {**seen.body, "next": ""} if goes_on else seen.body)
+    if not goes_on:
+        return code
+    return await _with_debugger(args, endpoint_of(seen.culprits), code)
+
+
+async def _with_debugger(args: Namespace, endpoint: str, code: int) -> int:
+    from dap_mux.session.attach import serve, session_over
+    from dap_mux.session.terminal_output import say
+
+    async with session_over(AttachOptions(load_config(args), (endpoint,))) as (session, _):
+        say(f"a debugger is in {endpoint} alone: dap-mux console {session.address}")
+        await serve(session)
+    return code
+
+
+async def _of_endpoints(asked: tuple[Namespace, tuple[str, ...]]) -> int:
+    from dap_mux.frontends.cli.join import controller
+    from dap_mux.session.attach import serve, session_over
+    from dap_mux.session.terminal_output import say
+
+    args, endpoints = asked
+    config = load_config(args)
+    private = replace(config, listen=Address("127.0.0.1", 0))
+    options = AttachOptions(config if args.attach else private, endpoints)
+    async with session_over(options) as (session, _):
+        debugger = await controller(session.file, config, {})
+        body = await _once_attached(debugger, "all")
+        code = _show(args, body)
+        if not args.attach or not body["suspects"]:
+            await session.release("the verdict is known")
+            return code
+        culprit = body["suspects"][0]["ranks"]
+        others = {"ranks": f"all - ({with_group(culprit)})"}
+        await debugger.request("drop", others, timeout_s=RESPONSE_TIMEOUT_S)
+        say(f"a debugger is attached to {culprit} alone: dap-mux console {session.address}")
+        await serve(session)
+    return code

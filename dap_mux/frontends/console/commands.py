@@ -1,0 +1,406 @@
+"""The console's commands: Monarch's names and short forms, and our own. The table is at the end."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from dap_mux.frontends.console.context import RANKS_TIMEOUT_S, REQUEST_TIMEOUT_S, Context
+from dap_mux.frontends.console.results import (
+    Body,
+    parse_list_arguments,
+    ranks_table,
+    show_cast,
+    show_compare,
+    show_stacks,
+    show_verdict,
+)
+from dap_mux.frontends.console.screen import Screen
+from dap_mux.frontends.console.session_client import SessionClient, stopped_rows
+from dap_mux.pure.errors import DapMuxError, UsageError
+from dap_mux.pure.printable import closest
+from dap_mux.pure.rank_sets import STATES, RankId, RankSetError, split_leading, with_group
+from dap_mux.pure.rank_sets.rank_rows import Row, id_of
+
+PAUSE_TIMEOUT_S: Final = 2.0  # for ranks in Python code; one that waits in C may not answer at all
+DEFAULT_TIMEOUT_S: Final = 60.0
+_SECONDS: Final = re.compile(r"[0-9]+(?:\.[0-9]+)?s?")
+_WITHIN: Final = re.compile(
+    r"(?P<rest>.*\S)\s+within\s+(?P<number>[0-9]*\.?[0-9]+(?:e-?[0-9]{1,3})?)(?P<percent>%?)"
+)
+
+
+@dataclass(frozen=True)
+class Command:
+    """One command: its line in `help`, and the function that gets the rest of the line."""
+
+    usage: str
+    summary: str
+    run: Callable[[Context, str], Awaitable[None]]
+    aliases: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The first word of its usage."""
+        return self.usage.partition(" ")[0]
+
+
+def lookup(name: str) -> Command:
+    """Find a command by its name or alias. Raises UsageError with a suggestion."""
+    for command in COMMANDS:
+        if name == command.name or name in command.aliases:
+            return command
+    known = [each for command in COMMANDS for each in (command.name, *command.aliases)]
+    if likely := closest(name, known):
+        raise UsageError(f"unknown command {name!r}: did you mean {likely!r}?")
+    raise UsageError(
+        f"unknown command {name!r}: 'help' lists all commands. To send a command to ranks, use "
+        "'cast RANKS COMMAND', or 'attach RANK' first"
+    )
+
+
+def split_command(line: str) -> tuple[str, str]:
+    """Split a line into the command's name and the rest."""
+    name, _, rest = line.strip().partition(" ")
+    return name, rest.strip()
+
+
+def no_arguments(rest: str, name: str) -> None:
+    """Raise UsageError when a command without arguments was given some."""
+    if rest:
+        raise UsageError(f"{name!r} takes no arguments")
+
+
+def help_text() -> str:
+    """Return the commands in columns, with their aliases."""
+    width = max(len(command.usage) for command in COMMANDS)
+    return "\n".join(
+        f"  {command.usage.ljust(width)}  {command.summary}"
+        + (f" [{', '.join(command.aliases)}]" if command.aliases else "")
+        for command in COMMANDS
+    )
+
+
+# Commands that show something
+
+
+async def list_(console: Context, rest: str) -> None:
+    """`list [RANKS] [classes|full]`."""
+    ranks, layout = parse_list_arguments(rest, default="stopped")
+    rows = await _rows(console.client, ranks)
+    if rows:
+        console.screen.table(ranks_table(rows, layout))
+    elif ranks == "stopped":
+        console.screen.say("no stopped ranks")
+    else:
+        console.screen.say(f"no ranks match {ranks}")
+    console.screen.say(console.client.ranks.counts(), "quiet")
+
+
+async def _rows(client: SessionClient, ranks: str) -> list[Row]:
+    """Return the rows of these ranks, after updating all rows, which the counts are made of."""
+    selected = None if ranks in ("all", "stopped") else await client.list_ranks(ranks, workers=True)
+    rows = await client.list_ranks(workers=True)
+    if selected is not None:
+        return selected
+    return stopped_rows(rows) if ranks == "stopped" else rows
+
+
+async def focus(console: Context, rest: str) -> None:
+    """`focus RANK`: show it in every client."""
+    rows = await console.client.list_ranks(with_group(rest)) if rest else []
+    if len(rows) != 1:
+        hint = f" (one rank, not {len(rows)})" if rows else ""
+        raise UsageError(f"usage: focus RANK{hint}")
+    arguments = {"rank": rows[0]["rank"], "group": rows[0]["group"]}
+    body = await console.client.request("focus", arguments)
+    console.screen.say(f"rank {body['rank']} at {body['path']}:{body['line']} ({body['function']})")
+
+
+async def _show_or_set(name: str, console: Context, value: str) -> None:
+    """`scope [VALUE]`, `view [VALUE]`."""
+    body = await console.client.request(name, {"value": value} if value else {})
+    console.screen.say(f"{name}: {body['value']}")
+
+
+async def groups(console: Context, rest: str) -> None:
+    """`groups`, `groups NAME RANKS`, `groups delete NAME`."""
+    name, operand = split_command(rest)
+    name, operand = name.removeprefix("@"), operand.removeprefix("=").strip()
+    if rest and not operand:
+        raise UsageError("usage: groups, groups NAME RANKS, or groups delete NAME")
+    define = {"define": {"name": name, "ranks": with_group(operand)}}
+    arguments = {"delete": operand} if name == "delete" else define if rest else {}
+    body = await console.client.request("groups", arguments)
+    console.named_sets = [(group["name"], group["ranks"]) for group in body["groups"]]
+    for group in body["groups"]:
+        console.screen.say(f"@{group['name']} = {group['ranks'] or '(empty)'}")
+    if not body["groups"]:
+        console.screen.say("no named sets; define @NAME with 'groups NAME RANKS'")
+
+
+async def compare(console: Context, rest: str) -> None:
+    """`compare [RANKS] EXPRESSION [within 5%]`."""
+    arguments = parse_compare_arguments(rest)
+    body = await console.client.request("compare", arguments, timeout_s=RANKS_TIMEOUT_S)
+    show_compare(console.screen, body)
+
+
+async def _report(
+    name: str, show: Callable[[Screen, Body], None], console: Context, rest: str
+) -> None:
+    """`stacks [RANKS]`, `why [RANKS]`."""
+    arguments = {"ranks": with_group(rest or "all")}
+    show(console.screen, await console.client.request(name, arguments, timeout_s=RANKS_TIMEOUT_S))
+
+
+def parse_compare_arguments(rest: str) -> dict[str, object]:
+    """Return the arguments of the request `compare` for a line. Raises UsageError."""
+    if not rest:
+        raise UsageError("usage: compare [RANKS] EXPRESSION [within 1e-3|5%]")
+    within = _WITHIN.fullmatch(rest)
+    arguments: dict[str, object] = {}
+    if within:
+        rest, unit = within["rest"], 0.01 if within["percent"] else 1.0
+        arguments["tolerance"] = float(within["number"]) * unit
+    try:
+        ranks, expression = split_leading(rest)
+    except RankSetError:
+        return {**arguments, "expression": rest}
+    return {**arguments, "ranks": ranks, "expression": expression}
+
+
+# `wait`: block a script until ranks are in a state
+
+
+class WaitFailed(DapMuxError):
+    """The ranks did not get into the state that the script waits for."""
+
+
+async def wait(console: Context, rest: str) -> None:
+    """`wait [RANKS] [STATE] [SECONDS]`. Raises WaitFailed."""
+    ranks, state, timeout_s = parse_wait_arguments(rest)
+    last: list[Row] = []
+
+    async def until_all_are() -> None:
+        nonlocal last
+        while True:
+            ids = [id_of(row) for row in await console.client.list_ranks(with_group(ranks))]
+            rows = console.client.ranks.rows
+            last = [rows[id] for id in ids if id in rows]
+            if last and all(row["state"] == state for row in last):
+                return
+            await console.client.wait_for_change()
+            if console.client.ended.is_set():
+                return
+
+    try:
+        await asyncio.wait_for(until_all_are(), timeout_s)
+    except asyncio.TimeoutError:
+        others = sorted({str(row["state"]) for row in last if row["state"] != state})
+        name = console.client.ranks.name
+        remaining = "; ".join(
+            f"{name([id_of(row)[:2] for row in last if row['state'] == other])} {other}"
+            for other in others
+        )
+        reason = remaining or "no such ranks"
+        raise WaitFailed(
+            f"wait {ranks} {state}: timed out after {timeout_s:g} s: {reason}"
+        ) from None
+    if console.client.ended.is_set() and state != "exited":
+        raise WaitFailed(f"wait {ranks} {state}: {console.client.end_reason}")
+    console.screen.say(f"{ranks}: {state}")
+
+
+def parse_wait_arguments(rest: str) -> tuple[str, str, float]:
+    """Return ranks, state and timeout in seconds; by default all, stopped and 60."""
+    arguments, timeout_s, state = rest.split(), DEFAULT_TIMEOUT_S, "stopped"
+    if len(arguments) > 1 and _SECONDS.fullmatch(arguments[-1]):
+        timeout_s = float(arguments.pop().rstrip("s"))
+    if arguments and arguments[-1] in STATES:
+        state = arguments.pop()
+    return " ".join(arguments) or "all", state, timeout_s
+
+
+# Commands that control ranks or breakpoints, or that leave the session
+
+
+async def attach(console: Context, rest: str) -> None:
+    """`attach RANK`, `attach NAME RANK`, or several ranks."""
+    if not rest:
+        raise UsageError("usage: attach RANK, or attach NAME RANK")
+    rows = await console.client.list_ranks(with_group(rest))
+    stopped = [row for row in rows if row["state"] == "stopped"]
+    if not stopped:
+        states = ", ".join(sorted({str(row["state"]) for row in rows})) or "no such ranks"
+        raise UsageError(
+            f"{rest}: {states}. Only a stopped rank has a prompt: stop it with 'pause {rest}', or "
+            f"evaluate an expression while it runs with 'cast {rest} p EXPRESSION'"
+        )
+    await console.attach(stopped)
+
+
+async def cast(console: Context, rest: str) -> None:
+    """`cast RANKS COMMAND`."""
+    if not rest:
+        raise UsageError("usage: cast RANKS COMMAND, for example: cast ranks(0:4) p loss")
+    ranks, command = split_leading(rest)
+    arguments = {"ranks": ranks, "command": command, "timeout": REQUEST_TIMEOUT_S}
+    body = await console.client.request("cast", arguments, timeout_s=RANKS_TIMEOUT_S)
+    show_cast(console.screen, body)
+
+
+async def continue_(console: Context, rest: str) -> None:
+    """`continue`: release all ranks and leave; where some are stopped, only if said twice."""
+    if rest:
+        raise UsageError(f"'continue' applies to all ranks; to continue some, use: cast {rest} c")
+    if not console.said_twice and any(
+        row["state"] == "stopped" for row in await console.client.list_ranks("all")
+    ):
+        raise UsageError(
+            "ranks are stopped: 'cast all c' continues them, and the console stays; "
+            "'continue' once more releases all ranks and leaves"
+        )
+    await console.client.request("release", {"ranks": "all"})
+    console.screen.say("all ranks are released and run on")
+    await console.leave()
+
+
+async def pause(console: Context, rest: str) -> None:
+    """`pause [RANKS]`."""
+    rows = await console.client.list_ranks(with_group(rest) or "all")
+    running = [row for row in rows if row["state"] == "running"]
+    if not running:
+        raise UsageError("none of these ranks is running")
+    requests = [{"threadId": row["threadId"], "singleThread": True} for row in running]
+    await asyncio.gather(*(console.client.request("pause", each) for each in requests))
+    ids = [(row["group"], row["rank"]) for row in running]
+    with suppress(asyncio.TimeoutError):
+        await asyncio.wait_for(_until_paused(console, ids), PAUSE_TIMEOUT_S)
+    if late := _pausing(console, ids):
+        who = console.client.ranks.name(late)
+        console.screen.say(f"{who} will stop as soon as Python code runs there", "note")
+
+
+async def _until_paused(console: Context, ids: Iterable[RankId]) -> None:
+    while _pausing(console, ids):
+        await console.client.wait_for_change()
+
+
+def _pausing(console: Context, ids: Iterable[RankId]) -> list[RankId]:
+    rows = console.client.ranks.rows
+    return [id for id in ids if id in rows and rows[id]["state"] == "pausing"]
+
+
+async def _send_ranks(command: str, console: Context, rest: str) -> None:
+    """`release RANKS`, `drop RANKS`."""
+    if not rest:
+        raise UsageError(f"usage: {command} RANKS")
+    await console.client.request(command, {"ranks": with_group(rest)})
+
+
+async def break_(console: Context, rest: str) -> None:
+    """`break FILE:LINE [, CONDITION]`; without arguments, list the breakpoints."""
+    if rest:
+        console.screen.say(f"breakpoint {await console.breakpoints.add(rest)}")
+        return
+    for breakpoint_ in console.breakpoints.all:
+        console.screen.say(str(breakpoint_))
+    if not console.breakpoints.all:
+        console.screen.say("this console has no breakpoints; set one with break FILE:LINE")
+
+
+async def clear(console: Context, rest: str) -> None:
+    """`clear N`, `clear FILE:LINE`, `clear all`."""
+    if not rest:
+        raise UsageError("usage: clear NUMBER, clear FILE:LINE, or clear all")
+    for line in await console.breakpoints.clear(rest):
+        console.screen.say(line)
+
+
+async def detach(console: Context, rest: str) -> None:
+    """`detach`: close the rank prompt."""
+    no_arguments(rest, "detach")
+    if console.attached is None:
+        raise UsageError("not attached to a rank; 'quit' leaves the console")
+    console.detach()
+
+
+async def quit_(console: Context, rest: str) -> None:
+    """`quit`."""
+    no_arguments(rest, "quit")
+    await console.leave()
+
+
+RANK_SETS: Final = """\
+RANKS is 3, 0-3,7, ranks(1:10:2), ranks(dp=0, tp=1:3), all, stopped, running or @NAME; NAME 13 and
+NAME ranks(...) select ranks of one group; combine sets with & | - ~ and parentheses."""
+
+
+async def help_(console: Context, rest: str) -> None:
+    """`help`."""
+    no_arguments(rest, "help")
+    console.screen.say(f"{help_text()}\n\n{RANK_SETS}")
+
+
+COMMANDS: Final[tuple[Command, ...]] = (
+    Command(
+        "list [classes|full] [RANKS]",
+        "show where ranks are (default: stopped ranks)",
+        list_,
+        ("l",),
+    ),
+    Command("attach [NAME] RANK", "open a pdb prompt on a rank", attach, ("a",)),
+    Command("detach", "close the pdb prompt", detach),
+    Command(
+        "cast [NAME] RANKS COMMAND",
+        "run a pdb command or evaluate an expression on many ranks",
+        cast,
+    ),
+    Command(
+        "compare [RANKS] EXPRESSION [within 5%]", "show which ranks have a different value", compare
+    ),
+    Command(
+        "stacks [RANKS]",
+        "show where ranks are, as one tree; stops none",
+        partial(_report, "stacks", show_stacks),
+    ),
+    Command(
+        "why [RANKS]",
+        "say why the job does not move on; stops none",
+        partial(_report, "why", show_verdict),
+    ),
+    Command(
+        "break FILE:LINE [, CONDITION]",
+        "set a breakpoint; 'ranks(0:4): loss > 3' is a condition",
+        break_,
+        ("b",),
+    ),
+    Command("clear N|FILE:LINE|all", "remove breakpoints", clear, ("cl",)),
+    Command("pause [RANKS]", "pause running ranks", pause),
+    Command(
+        "wait [RANKS] [STATE] [SECONDS]",
+        "wait until RANKS (all) are in STATE (stopped), at most SECONDS (60)",
+        wait,
+    ),
+    Command("focus RANK", "show this rank in every debugger", focus),
+    Command(
+        "scope [auto|rank|class|all]",
+        "which ranks an editor's step applies to",
+        partial(_show_or_set, "scope"),
+    ),
+    Command("view [auto|ranks|classes]", "how editors show ranks", partial(_show_or_set, "view")),
+    Command("groups [NAME RANKS]", "list named rank sets, or define @NAME", groups),
+    Command("drop RANKS", "remove ranks from the session for good", partial(_send_ranks, "drop")),
+    Command(
+        "release RANKS", "let ranks run on without a debugger", partial(_send_ranks, "release")
+    ),
+    Command("continue", "release all ranks and leave", continue_, ("c", "cont")),
+    Command("quit", "leave; other debuggers stay connected", quit_, ("q", "exit")),
+    Command("help", "show this help", help_, ("h", "?")),
+)

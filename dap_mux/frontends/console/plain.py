@@ -1,0 +1,244 @@
+"""A console of plain lines, for pipes, scripts and `nc`."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Coroutine
+from typing import Any, Final, TypeAlias
+
+from dap_mux.frontends.console.console import Console
+
+BLOCK_SIZE: Final = 64 * 1024
+MAX_LINE_BYTES: Final = 64 * 1024
+MAX_LINES_AHEAD: Final = 1000
+"""Lines that are kept while a command runs; what is sent beyond them waits in the connection."""
+NextLine: TypeAlias = "Callable[[], Coroutine[Any, Any, str | None]]"
+"""Waits for a line; None is the end."""
+
+
+class LineQueue:
+    """Splits bytes that arrive in chunks into lines; None is the end."""
+
+    def __init__(self) -> None:
+        self._lines: asyncio.Queue[str | None] = asyncio.Queue()
+        self._rest = b""
+
+    def feed(self, data: bytes) -> None:
+        """Add bytes; b"" is the end."""
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        if (not data or len(self._rest) > MAX_LINE_BYTES) and self._rest:
+            lines, self._rest = [*lines, self._rest], b""
+        for line in lines:
+            self._lines.put_nowait(line.decode("utf-8", "replace").rstrip("\r"))
+        if not data:
+            self._lines.put_nowait(None)
+
+    async def next(self) -> str | None:
+        """Wait for a line; None is the end."""
+        return await self._lines.get()
+
+
+def read_stdin() -> LineQueue:
+    """Read standard input in a thread, because it may be a file that an event loop cannot poll.
+
+    The thread is a daemon, and holds no lock of Python's own streams while it reads.
+    """
+    lines, loop = LineQueue(), asyncio.get_running_loop()
+
+    def read() -> None:
+        data = b"."
+        while data:
+            try:
+                data = os.read(0, BLOCK_SIZE)
+            except OSError:
+                data = b""
+            try:
+                loop.call_soon_threadsafe(lines.feed, data)
+            except RuntimeError:  # the loop is closed
+                return
+
+    threading.Thread(target=read, name="standard input", daemon=True).start()
+    return lines
+
+
+class PromptWriter:
+    """Writes text for a `PlainScreen`, and keeps the prompt on a line of its own after it."""
+
+    def __init__(
+        self, send: Callable[[str], object], flush: Callable[[], object] = lambda: None
+    ) -> None:
+        """`flush` is called behind each prompt: the user waits for it, and nothing follows."""
+        self._send = send
+        self._flush = flush
+        self._prompt: Callable[[], str] = str  # "": no prompt
+        self._shown = False
+
+    def write(self, text: str) -> None:
+        """Write whole lines; a prompt that is shown is repeated after them."""
+        if not self._shown:
+            self._send(text)
+            return
+        self._shown = False
+        self._send("\n" + text)
+        asyncio.get_running_loop().call_soon(self._repeat)
+
+    def show(self, prompt: Callable[[], str]) -> None:
+        """Show a prompt."""
+        self._prompt = prompt
+        self._show()
+
+    def line_entered(self) -> None:
+        """Note that the user has entered a line at the prompt."""
+        self._shown = False
+        self._prompt = str
+
+    def _repeat(self) -> None:
+        if not self._shown:
+            self._show()
+
+    def _show(self) -> None:
+        if text := self._prompt():
+            self._send(text)
+            self._shown = True
+            self._flush()
+
+
+class TypedLines:
+    """The lines that a person types: they are read on while a command runs.
+
+    An empty one ends a command that waits for ranks, once the person was told so; all others are
+    handled when it is over.
+    """
+
+    way_back = "an empty line"
+
+    def __init__(self, console: Console, next_line: NextLine) -> None:
+        self._console = console
+        self._ahead: deque[str | Exception | None] = deque()
+        self._changed: asyncio.Future[None] | None = None  # what `next` or `_read` waits for
+        self._reading = asyncio.ensure_future(self._read(next_line))
+        console.edited_in(self)
+
+    def refresh(self) -> None:
+        """The prompt is written again by `PromptWriter`; no line is waited for at the end."""
+        if self._console.ended.is_set():
+            self._wake()
+
+    def discard_input(self) -> bool:
+        """A line is edited at the other end."""
+        return False
+
+    async def next(self) -> str | None:
+        """Wait for a line; None is the end of them, or of the console."""
+        while not self._ahead:
+            if self._console.ended.is_set():
+                return None
+            await self._change()
+        if len(self._ahead) >= MAX_LINES_AHEAD:
+            self._wake()
+        line = self._ahead.popleft()
+        if isinstance(line, Exception):
+            raise line
+        return line
+
+    def end(self) -> None:
+        """Read no more."""
+        self._reading.cancel()
+
+    async def _read(self, next_line: NextLine) -> None:
+        line: str | None = ""
+        while line is not None:
+            try:
+                line = await next_line()
+            except Exception as error:  # noqa: BLE001  (`next` raises it)
+                self._arrived(error)
+                return
+            self._arrived(line)
+            while len(self._ahead) >= MAX_LINES_AHEAD:
+                await self._change()
+
+    def _arrived(self, line: str | Exception | None) -> None:
+        """A line is there; `next` takes it."""
+        if isinstance(line, Exception):
+            self._console.interrupt()  # nobody is there any more
+        elif self._console.waits_long and line is not None and not line.strip():
+            self._console.interrupt()
+            return
+        self._ahead.append(line)
+        self._wake()
+
+    async def _change(self) -> None:
+        """Wait until there is a line, or room for one, or the console has ended."""
+        self._changed = asyncio.get_running_loop().create_future()
+        await self._changed
+
+    def _wake(self) -> None:
+        if self._changed is not None and not self._changed.done():
+            self._changed.set_result(None)
+
+
+async def converse(
+    console: Console, next_line: NextLine, prompts: PromptWriter | None = None, *, first: str = ""
+) -> None:
+    """Handle lines until they, or the console, end.
+
+    Without `prompts` the input is a script. `first` is a line that has been read already.
+    """
+    if prompts is None:
+        await _follow(console, next_line, first)
+    else:
+        await _answer(console, next_line, prompts, first)
+    await console.leave()
+
+
+async def _answer(console: Console, next_line: NextLine, prompts: PromptWriter, first: str) -> None:
+    """Handle what a person types."""
+    typed = TypedLines(console, next_line)
+    try:
+        await console.handle(first)
+        while not console.ended.is_set():
+            prompts.show(lambda: console.prompt)
+            line = await typed.next()
+            prompts.line_entered()
+            if line is None:
+                break
+            await console.handle(line)
+    finally:
+        typed.end()
+
+
+async def _follow(console: Console, next_line: NextLine, first: str) -> None:
+    """Handle the lines of a script, all of them: to leave after a failed `wait` releases ranks."""
+    ended = asyncio.ensure_future(console.ended.wait())
+    try:
+        await console.handle(first)
+        while not console.ended.is_set():
+            line = await _line_or_end(next_line(), ended)
+            if line is None:
+                break
+            await console.handle(line)
+    finally:
+        ended.cancel()
+
+
+async def _line_or_end(
+    next_line: Coroutine[Any, Any, str | None], ended: asyncio.Future[Any]
+) -> str | None:
+    """Return the next line, or None if the console ends before it comes."""
+    line = asyncio.ensure_future(next_line)
+
+    def stop(_: object) -> None:
+        line.cancel()
+
+    ended.add_done_callback(stop)
+    try:
+        return await line
+    except asyncio.CancelledError:
+        if ended.done():
+            return None
+        raise
+    finally:
+        ended.remove_done_callback(stop)

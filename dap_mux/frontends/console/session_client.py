@@ -1,0 +1,214 @@
+"""A console's connection to its session."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import PurePath
+from typing import Any, Final, Protocol, TypeAlias
+
+from dap_mux.client import ConnectionLost, DapClient
+from dap_mux.client.client import DEFAULT_FILTERS, default_filters
+from dap_mux.pure.errors import DapMuxError
+from dap_mux.pure.rank_sets import RankId
+from dap_mux.pure.rank_sets.debuggees import DebuggeeId
+from dap_mux.pure.rank_sets.rank_rows import Change, KeptRows, Row, id_of
+
+# The state of each rank as a console knows it, and which changes its user should hear of.
+
+
+class RankTracker(KeptRows):
+    """The rows by rank, and what is said about them."""
+
+    @property
+    def rows(self) -> dict[RankId, Row]:
+        """The rows of ranks, without their workers."""
+        mains = (row for row in self.all.values() if row["worker"] is None)
+        return {(row["group"], row["rank"]): row for row in mains}
+
+    def name(self, ranks: Iterable[DebuggeeId]) -> str:
+        """Return `rank 3`, `ranks 0-3,7`, or with several groups `ranks trainer:0-3; eval:0`.
+
+        Worker 1 of rank 3 is `rank 3/1`.
+        """
+        ranks = list(ranks)
+        return f"{'rank' if len(ranks) == 1 else 'ranks'} {self.fold(ranks)}"
+
+    def counts(self) -> str:
+        """Return `12 stopped, 4 running`."""
+        states = [row["state"] for row in self.all.values()]
+        order = sorted(set(states), key=lambda state: (state != "stopped", state))
+        return ", ".join(f"{states.count(state)} {state}" for state in order)
+
+    def announcements(self, changes: Iterable[Change]) -> list[str]:
+        """Return one line for each kind of change: ranks that stopped, were lost or ended."""
+        ranks_by_event: dict[str, list[DebuggeeId]] = {}
+        for before, now in changes:
+            event = describe_event(now)
+            again = before is not None and before["state"] == now["state"] == "exited"
+            if event and not again and (before is None or event != describe_event(before)):
+                ranks_by_event.setdefault(event, []).append(id_of(now))
+        return [f"{self.name(ranks)} {event}" for event, ranks in ranks_by_event.items()]
+
+
+def settled(row: Row) -> bool:
+    """Whether the rank is stopped, and its location is known."""
+    return row["state"] == "stopped" and row["reason"] is not None
+
+
+def stopped_rows(rows: Iterable[Row]) -> list[Row]:
+    """Return the rows that the rank set `stopped` selects: of ranks, and of their workers."""
+    rows = list(rows)
+    mains = (row for row in rows if row["worker"] is None and row["state"] == "stopped")
+    ranks = {(row["group"], row["rank"]) for row in mains}
+    return [row for row in rows if (row["group"], row["rank"]) in ranks]
+
+
+def short_location(row: Row) -> str:
+    """Return `train.py:41`, or "" while it is unknown."""
+    return f"{PurePath(row['path']).name}:{row['line']}" if row["path"] else ""
+
+
+def describe_event(row: Row) -> str:
+    """Describe what has happened to the rank; "" if there is nothing to announce."""
+    if settled(row):
+        where = f" at {short_location(row)}" if short_location(row) else ""
+        return f"stopped{where} ({row['reason']})"
+    if row["state"] == "lost":
+        return "lost" + (f": {row['reason']}" if row["reason"] else "")
+    if row["state"] == "exited" and row["worker"] is None:
+        code = row["exitCode"]
+        return "ended" if code is None else f"ended with exit code {code}"
+    return ""
+
+
+DEFAULT_TIMEOUT_S: Final = 10.0
+FILTERS_KEY: Final = "exceptionBreakpointFilters"
+BreakpointsByPath: TypeAlias = Mapping[str, list[dict[str, Any]]]
+
+
+class SessionObserver(Protocol):
+    """A part that is told of a session's events; it adds itself (`SessionClient.observe`)."""
+
+    def rows_changed(self, changes: list[Change]) -> None:
+        """Ranks have changed, or the session has ended."""
+
+    def output(self, body: dict[str, Any]) -> None:
+        """The session or a rank has printed something."""
+
+
+class SessionClient:
+    """A DAP client of a session, and the state of its ranks, which events keep up to date.
+
+    `address` names the session in messages.
+    """
+
+    def __init__(self, client: DapClient, address: str) -> None:
+        self.address = address
+        self.ranks = RankTracker()
+        self.ended = asyncio.Event()  # the session or its connection has ended
+        self.end_reason = ""
+        self._dap = client
+        self._observers: list[SessionObserver] = []
+        self._changed = asyncio.Event()
+        self._attached = False
+        self._dap.on_event.append(self._on_event)
+
+    async def request(
+        self,
+        command: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        timeout_s: float = DEFAULT_TIMEOUT_S,
+        take: Callable[[dict[str, Any]], None] | None = None,
+    ) -> dict[str, Any]:
+        """Send a request and return the response's body.
+
+        `take` is called with the body before any message behind it is handled.
+        Raises RequestFailed (a refusal), DapMuxError (no response, or the session has ended).
+        """
+        try:
+            return await self._dap.request(command, arguments, timeout=timeout_s, take=take)
+        except TimeoutError as error:
+            raise DapMuxError(f"{self.address} did not respond: {error}") from error
+        except ConnectionLost:
+            self._end("the connection to the session was lost")
+            raise
+
+    async def list_ranks(self, ranks: str = "all", *, workers: bool = False) -> list[Row]:
+        """Request the rows of these ranks, and update `self.ranks` with them."""
+
+        def take(body: dict[str, Any]) -> None:
+            rows = body["ranks"]
+            changes = self.ranks.replace(rows) if ranks == "all" else self.ranks.update(rows)
+            self._tell(changes)
+
+        rows: list[Row] = (await self.request("list", {"ranks": ranks}, take=take))["ranks"]
+        return [row for row in rows if workers or row["worker"] is None]
+
+    async def wait_for_change(self) -> None:
+        """Wait until a rank has changed, or the session has ended."""
+        self._changed.clear()
+        if not self.ended.is_set():
+            await self._changed.wait()
+
+    async def disconnect(self) -> bool:
+        """Disconnect; return whether that released the ranks, as the last client does."""
+        if self.ended.is_set():
+            return False
+        try:
+            return bool((await self.request("disconnect")).get("released"))
+        finally:
+            await self._dap.close()
+
+    async def close(self) -> None:
+        """Close the connection without a `disconnect`."""
+        await self._dap.close()
+
+    async def attach(self, breakpoints: BreakpointsByPath, credentials: Mapping[str, str]) -> None:
+        """Attach as a controller, and fetch the ranks. Raises what `DapClient.handshake` does."""
+        await self._dap.handshake(
+            {"events": ["ranks"], **credentials},
+            breakpoints=breakpoints,
+            exception_filters=DEFAULT_FILTERS,
+            client_id="dap-mux console",
+        )
+        self._attached = True
+        await self.list_ranks()
+
+    # Events
+
+    def observe(self, observer: SessionObserver) -> None:
+        """Tell this one of every event from now on."""
+        self._observers.append(observer)
+
+    def _on_event(self, event: dict[str, Any]) -> None:
+        body, name = event.get("body", {}), event["event"]
+        if self._attached:  # they are handled here; kept, they would fill the memory
+            self._dap.events.clear()
+        if name == "ranks":
+            self._tell(self.ranks.update(body["changed"]))
+        elif name == "output":
+            for observer in self._observers:
+                observer.output(body)
+        elif name == "capabilities" and FILTERS_KEY in body.get("capabilities", {}):
+            filters = {"filters": default_filters(body["capabilities"])}
+            self._dap.send("setExceptionBreakpoints", filters)
+        elif name == "terminated":
+            gone = all(row["state"] == "exited" for row in self.ranks.rows.values())
+            self._end(f"the session has ended{': all ranks are gone' if gone else ''}")
+
+    def _tell(self, changes: list[Change]) -> None:
+        if changes:
+            self._notify(changes)
+
+    def _notify(self, changes: list[Change]) -> None:
+        self._changed.set()
+        for observer in self._observers:
+            observer.rows_changed(changes)
+
+    def _end(self, reason: str) -> None:
+        if not self.ended.is_set():
+            self.end_reason = reason
+            self.ended.set()
+            self._notify([])

@@ -1,0 +1,222 @@
+"""The doctor's observations: endpoints of ranks, sessions, the folder's configurations."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, TypeAlias
+
+from dap_mux.client import DapClient
+from dap_mux.cluster.records import DEFAULT_GROUP
+from dap_mux.frontends.doctor.machine import Configuration, Machine, Process, Python
+from dap_mux.frontends.doctor.probe import ProbeResult
+from dap_mux.pure.addresses import is_loopback
+from dap_mux.pure.rank_sets import RankId, fold
+from dap_mux.system.procfs import TcpSocket
+from dap_mux.system.session_files import SessionFile
+
+# A finding of the doctor: a cause, its evidence and a fix.
+
+
+@dataclass(frozen=True)
+class Finding:
+    """`cause` is a stable name. `evidence`: observations, one sentence each, never guesses.
+
+    `fix`: what to do, one line each; `paste`: text to copy, "" for none. `ranks`: a folded set, ""
+    for none; `where`: an endpoint, file or session.
+    """
+
+    cause: str
+    summary: str
+    evidence: tuple[str, ...]
+    fix: tuple[str, ...]
+    paste: str = ""
+    ranks: str = ""
+    where: str = ""
+
+
+# A snapshot of a running session: its ranks, its breakpoints, and values from its ranks.
+
+Json: TypeAlias = dict[str, Any]
+Join: TypeAlias = Callable[[SessionFile], AbstractAsyncContextManager[DapClient]]
+REQUEST_TIMEOUT_S: Final = 15.0
+ATTACHED: Final = ("running", "stopped", "pausing")
+
+
+@dataclass
+class SessionSnapshot:
+    """A session. `ranks` and `breakpoints` are the entries of `list` and `breakpoints`."""
+
+    address: str
+    pid: int
+    client: DapClient
+    ranks: list[Json] = field(default_factory=list)
+    breakpoints: list[Json] = field(default_factory=list)
+
+    @property
+    def attached(self) -> list[Json]:
+        """The entries of the ranks that can evaluate; workers are left out."""
+        return [
+            entry
+            for entry in self.ranks
+            if entry["state"] in ATTACHED and entry.get("worker") is None
+        ]
+
+    @property
+    def default_group(self) -> str:
+        """The group of plain rank numbers."""
+        groups = {str(entry["group"]) for entry in self.ranks}
+        return groups.pop() if len(groups) == 1 else DEFAULT_GROUP
+
+    def named(self, entries: list[Json]) -> str:
+        """Return the ranks as a folded set."""
+        return fold([id_of(entry) for entry in entries], self.default_group)
+
+    async def ask(self, expression: str, ranks: str = "") -> dict[str, object]:
+        """Evaluate an expression in these ranks ("": all attached ones); values by folded set.
+
+        It must not need a frame: running ranks have none. Ranks that fail are left out.
+        """
+        attached = self.attached
+        if not attached:
+            return {}
+        asked = {
+            "ranks": ranks or self.named(attached),
+            "command": f"p {expression}",
+            "timeout": 5.0,
+        }
+        body = await self.client.request("cast", asked, timeout=REQUEST_TIMEOUT_S)
+        return {one["ranks"]: read(one["value"]) for one in body["results"]}
+
+
+def read(value: str) -> object:
+    """Parse a rank's value from its repr; other text is returned as it is."""
+    try:
+        return ast.literal_eval(value)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return value
+
+
+async def take_snapshot(session: SessionFile, client: DapClient) -> SessionSnapshot:
+    """Take a snapshot of a session."""
+    snapshot = SessionSnapshot(session.address, session.pid, client)
+    snapshot.ranks = (await client.request("list", timeout=REQUEST_TIMEOUT_S))["ranks"]
+    snapshot.breakpoints = (await client.request("breakpoints", timeout=REQUEST_TIMEOUT_S))[
+        "breakpoints"
+    ]
+    return snapshot
+
+
+def id_of(entry: Json) -> RankId:
+    """Return an entry's rank, `(group, number)`."""
+    return (str(entry["group"]), int(entry["rank"]))
+
+
+# `unknown`: not on this machine, or inaccessible; then only a probe can tell.
+HolderKind: TypeAlias = Literal["nobody", "debugpy", "forwarder", "dap-mux", "stranger", "unknown"]
+KIND_BY_OUTCOME: Final[dict[str, HolderKind]] = {
+    "session": "dap-mux",
+    "stranger": "stranger",
+    "refused": "nobody",
+}
+
+
+@dataclass(frozen=True)
+class Subject:
+    """An endpoint that should lead to a rank, and what is known about it.
+
+    `named`: the origin of the address. `session`: the one that has the rank, "" for none; then
+    `rank`, `state` and `reason` are from `list`. `talk`: the probe, only without a session.
+    """
+
+    host: str
+    port: int
+    named: str
+    for_editors: bool = False  # named by a launch configuration: a session may be meant
+    rank: RankId | None = None
+    default_group: str = "job"
+    session: str = ""
+    session_pid: int = 0
+    state: str = ""
+    reason: str = ""
+    rank_process: Process | None = None  # on this machine
+    who: HolderKind = "unknown"
+    listener: TcpSocket | None = None
+    holder: Process | None = None
+    clients: tuple[Process | None, ...] = ()  # other than that session itself
+    left: int = 0  # connections whose end the adapter has not noticed
+    talk: ProbeResult | None = None
+
+    @property
+    def endpoint(self) -> str:
+        """`host:port`, as users write it."""
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+    @property
+    def ranks(self) -> str:
+        """Its rank as users write it; "" if unknown."""
+        return fold([self.rank], self.default_group) if self.rank else ""
+
+    @property
+    def here(self) -> bool:
+        """Whether the address is on this machine."""
+        return is_loopback(self.host)
+
+    @property
+    def outcome(self) -> str:
+        """The outcome of the probe; "" without one."""
+        return self.talk.outcome if self.talk else ""
+
+
+@dataclass(frozen=True)
+class FilePlace:
+    """A line that the user asked about."""
+
+    path: str
+    line: int | None
+
+    def __str__(self) -> str:
+        return self.path if self.line is None else f"{self.path}:{self.line}"
+
+
+@dataclass
+class Observations:
+    """Everything that was observed."""
+
+    machine: Machine
+    subjects: list[Subject] = field(default_factory=list)
+    snapshots: list[SessionSnapshot] = field(default_factory=list)
+    configurations: list[Configuration] = field(default_factory=list)
+    places: list[FilePlace] = field(default_factory=list)
+    pythons: list[Python] = field(default_factory=list)
+    processes: list[int] = field(default_factory=list)  # pids that the user wants to attach to
+    # Debugpys of this folder that are neither debugged nor named, by port.
+    elsewhere: dict[int, Process] = field(default_factory=dict)
+    looked_at: list[str] = field(default_factory=list)
+
+    def troubled(self) -> Iterator[Subject]:
+        """Yield endpoints whose rank is not attached, or cannot be."""
+        for each in self.subjects:
+            if each.session or not is_well(each):
+                yield each
+
+
+def is_well(subject: Subject) -> bool:
+    """Whether a debugpy without a debugger listens there, as far as can be seen.
+
+    For an endpoint of an editor's configuration, a session is fine as well.
+    """
+    if not looks_well(subject) and subject.who == "debugpy":
+        return False
+    if subject.for_editors and "dap-mux" in (subject.who, KIND_BY_OUTCOME.get(subject.outcome)):
+        return True
+    return subject.outcome == "fine" if subject.talk else subject.who == "debugpy"
+
+
+def looks_well(subject: Subject) -> bool:
+    """Whether nothing on this machine indicates a problem."""
+    halted = subject.holder is not None and subject.holder.is_halted
+    queue = subject.listener.queue if subject.listener else 0
+    return not (subject.clients or subject.left or halted or queue)

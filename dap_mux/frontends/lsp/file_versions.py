@@ -1,0 +1,128 @@
+"""The earlier texts of an open file: a rank runs the text that the file had when it started."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
+
+from dap_mux.system.user_files import open_regular
+
+# Where the lines of a text are after it was edited.
+
+_LINE_END: Final = re.compile("\r\n|\n|\r")  # as Python and LSP count lines; splitlines has more
+_MAX_COMPARED: Final = 400  # pairs of lines in one changed place
+_SIMILAR: Final = 0.6
+
+
+class LineMap:
+    """The lines of one text in another, both from 1; a line that is gone is nowhere."""
+
+    def __init__(self, before: str, now: str) -> None:
+        self._lines = _positions(_LINE_END.split(before), _LINE_END.split(now))
+
+    def now(self, line: int) -> int | None:
+        """Return the number that a line has now."""
+        if not 1 <= line <= len(self._lines):
+            return None
+        found = self._lines[line - 1]
+        return None if found is None else found + 1
+
+
+@lru_cache(maxsize=16)
+def line_map(before: str, now: str) -> LineMap | None:
+    """Return where the lines of a text are now; None if it has not changed."""
+    return None if before == now else LineMap(before, now)
+
+
+def _positions(before: Sequence[str], now: Sequence[str]) -> list[int | None]:
+    """Return the index in `now` of each line; edits are mostly in one place, so compare less."""
+    least = min(len(before), len(now))
+    head = next((i for i in range(least) if before[i] != now[i]), least)
+    tail = next((i for i in range(least - head) if before[-1 - i] != now[-1 - i]), least - head)
+    moved = len(now) - len(before)
+    middle = _changed(before[head : len(before) - tail], now[head : len(now) - tail])
+    found: list[int | None] = list(range(head))
+    found += [None if index is None else index + head for index in middle]
+    return [*found, *(index + moved for index in range(len(before) - tail, len(before)))]
+
+
+def _changed(before: Sequence[str], now: Sequence[str]) -> list[int | None]:
+    found: list[int | None] = [None] * len(before)
+    for kind, i, last_i, j, last_j in SequenceMatcher(None, before, now).get_opcodes():
+        if kind == "equal" or (kind == "replace" and last_i - i == last_j - j):
+            found[i:last_i] = range(j, last_j)
+        elif kind == "replace" and (last_i - i) * (last_j - j) <= _MAX_COMPARED:
+            for one, other in _similar(before[i:last_i], now[j:last_j]):
+                found[i + one] = j + other
+    return found
+
+
+def _similar(before: Sequence[str], now: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """Yield pairs of lines that are much the same, in their order."""
+    first = 0
+    for index, line in enumerate(before):
+        ratios = [
+            SequenceMatcher(None, line.strip(), other.strip()).ratio() for other in now[first:]
+        ]
+        best = max(ratios, default=0.0)
+        if best >= _SIMILAR:
+            chosen = first + ratios.index(best)
+            yield index, chosen
+            first = chosen + 1
+
+
+MAX_VERSIONS: Final = 50
+
+
+@dataclass(frozen=True)
+class _Version:
+    text: str
+    since: float
+
+
+class FileVersions:
+    """The texts of a file since it was opened in the editor.
+
+    `opened`: the text with which it was opened, for a file that is not on this machine.
+    """
+
+    def __init__(self, path: str, opened: str) -> None:
+        self._path = Path(path)
+        self._stamp: tuple[int, int] | None = None
+        self._versions: list[_Version] = []
+        self.look()
+        if not self._versions:
+            self._versions.append(_Version(opened, 0.0))
+
+    def look(self) -> None:
+        """Read the file if it has changed."""
+        try:
+            status = self._path.stat()
+            stamp = status.st_mtime_ns, status.st_size
+            if stamp == self._stamp:
+                return
+            # As the editor has it: line ends are not translated, and the mark is left out.
+            with open_regular(self._path) as file:
+                text = file.read().decode("utf-8-sig")
+        except (OSError, ValueError):
+            return
+        self._stamp = stamp
+        last = self._versions[-1] if self._versions else None
+        if last is None or text != last.text:
+            newer = last is None or status.st_mtime > last.since
+            since = status.st_mtime if newer else time.time()
+            self._versions.append(_Version(text, since))
+            del self._versions[1:-MAX_VERSIONS]  # ranks may have run since the first one
+
+    def line_now(self, line: int, started: float, now: str) -> int | None:
+        """Return where a line is in the editor's text that a rank runs which has then started."""
+        known = [each for each in self._versions if each.since <= started]
+        version = known[-1] if known else self._versions[0]
+        found = line_map(version.text, now)
+        return found.now(line) if found else line

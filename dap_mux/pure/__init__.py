@@ -1,0 +1,1 @@
+"""Data and functions without state, clock, chance, file, network or task."""

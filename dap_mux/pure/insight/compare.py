@@ -1,0 +1,289 @@
+"""Compares the values of many ranks: groups equal ones, describes numbers, finds outliers.
+
+Objects that differ only in their addresses are equal (`object_addresses`).
+
+Outliers are always fewer than half of the ranks, and there are none if that is not clear:
+
+- ranks without a number while most have one, or the other way round;
+- ranks with nan or inf while most numbers are finite, or the other way round;
+- of finite numbers, those further from the median than 3.5 times the typical distance from it
+  (1.4826 · MAD, the median absolute deviation: Iglewicz and Hoaglin, 1993) and beyond the
+  tolerance; if more than half of the numbers are equal, these are all others;
+- of other values, those that differ from the value of more than half.
+
+Two numbers are the same within a tolerance if `math.isclose` says so: they differ by no more than
+`relative` times the larger one, or than `absolute`.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from msgspec import Struct
+
+from dap_mux.pure.rank_sets import RankId
+
+# Addresses in the `repr` of objects, which differ in every process and say nothing of a value.
+#
+# `<Foo object at 0x7f12a3>` in one rank and `<Foo object at 0x7f98c4>` in another count as equal.
+
+# Only in what `repr` puts in angle brackets: a number elsewhere is a value. Names inside may have
+# brackets of their own: <function train.<locals>.<lambda> at 0x7f12a3>. Bounded, because a rank may
+# send any text, and each bracket in it is a place to start.
+_ADDRESS: Final = re.compile(r"(<(?:[^<>'\"]|<\w+>){1,400}? at )0x[0-9a-fA-F]+")
+MASKED: Final = "0x…"
+
+
+def without_addresses(text: str) -> str:
+    """Return a `repr` with its addresses masked; texts to compare, and to show for several."""
+    return _ADDRESS.sub(rf"\g<1>{MASKED}", text) if " at 0x" in text else text
+
+
+def common_text(texts: Iterable[str]) -> str:
+    """Return the one text to show for texts that are equal but for addresses."""
+    first, *others = dict.fromkeys(texts)
+    return without_addresses(first) if others else first
+
+
+_NUMBER: Final = re.compile(
+    r"[+-]?(?:[0-9]+(?:\.[0-9]*)?(?:e[+-]?[0-9]+)?|\.[0-9]+(?:e[+-]?[0-9]+)?|nan|inf)",
+    re.IGNORECASE,
+)
+_MAX_NUMBER_CHARS: Final = 400  # longer texts are not read as numbers
+_BINS: Final = 10
+_ENOUGH_NUMBERS: Final = 8  # for a histogram: fewer are read faster one by one
+_MAX_DEVIATIONS: Final = 3.5
+_MAD_TO_STD: Final = 1.4826
+_BLOCKS: Final = "▁▂▃▄▅▆▇█"
+
+
+class Tolerance(NamedTuple):
+    """How much two numbers may differ and still count as the same."""
+
+    relative: float = 0.0
+    absolute: float = 0.0
+
+    def same(self, one: float, other: float) -> bool:
+        """Whether two finite numbers count as the same."""
+        return math.isclose(one, other, rel_tol=self.relative, abs_tol=self.absolute)
+
+
+class Group(NamedTuple):
+    """Ranks with equal values; with a tolerance, `value` is the commonest of them.
+
+    `shown_of`: the lowest rank that has this value.
+    """
+
+    value: str
+    ranks: tuple[RankId, ...]
+    shown_of: RankId
+    outlier: bool = False
+
+
+class Histogram(Struct, frozen=True):
+    """`counts[i]` numbers lie from `edges[i]` to `edges[i + 1]`; the last edge is included."""
+
+    edges: tuple[float, ...]
+    counts: tuple[int, ...]
+
+
+class Statistics(Struct, frozen=True):
+    """Statistics of the numbers. All but the counts are of the finite ones, None if there are none.
+
+    `std` is the standard deviation of just these numbers (numpy's default, `ddof=0`). There is no
+    `histogram` of fewer than eight finite numbers.
+    """
+
+    min: float | None
+    max: float | None
+    mean: float | None
+    std: float | None
+    nan: int
+    inf: int
+    histogram: Histogram | None
+
+
+class Comparison(NamedTuple):
+    """`groups`: most ranks first, outliers last. `statistics` is None if most are not numbers."""
+
+    groups: tuple[Group, ...]
+    statistics: Statistics | None
+    outliers: frozenset[RankId]
+
+
+def compare(values: Mapping[RankId, str], tolerance: Tolerance | None = None) -> Comparison:
+    """Compare the `repr` texts of ranks' values."""
+    limit = tolerance or Tolerance()
+    same = {rank: without_addresses(text) for rank, text in values.items()}
+    numbers = {
+        rank: found for rank, text in values.items() if (found := number_of(text)) is not None
+    }
+    outliers = _outliers(same, numbers, limit)
+    groups: list[Group] = []
+    for far in (False, True):
+        chosen = {rank: text for rank, text in same.items() if (rank in outliers) is far}
+        for text, ranks in _grouped(chosen, numbers, limit):
+            having = [rank for rank in ranks if same[rank] == text]
+            shown = common_text(values[rank] for rank in having)
+            groups.append(Group(shown, tuple(ranks), having[0], far))
+    most = 2 * len(numbers) > len(values)
+    return Comparison(tuple(groups), describe(numbers.values()) if most else None, outliers)
+
+
+def number_of(text: str) -> float | None:
+    """Return the number in a text, None for anything else; `True` is not a number."""
+    if len(text) > _MAX_NUMBER_CHARS or not _NUMBER.fullmatch(text):
+        return None
+    return float(text)
+
+
+# Groups
+
+
+def _grouped(
+    values: Mapping[RankId, str], numbers: Mapping[RankId, float], limit: Tolerance
+) -> list[tuple[str, list[RankId]]]:
+    same: dict[str, list[RankId]] = {}
+    for rank in sorted(values):
+        same.setdefault(values[rank], []).append(rank)
+    ordered = sorted(same.items(), key=lambda item: -len(item[1]))  # stable: lowest rank first
+    return _joined(ordered, numbers, limit) if limit != Tolerance() else ordered
+
+
+def _joined(
+    groups: list[tuple[str, list[RankId]]], numbers: Mapping[RankId, float], limit: Tolerance
+) -> list[tuple[str, list[RankId]]]:
+    """Add each number to the group of the commonest value that it equals."""
+    joined: list[tuple[str, list[RankId]]] = []
+    for value, ranks in groups:
+        number = numbers.get(ranks[0], math.nan)
+        close = (members for _, members in joined if _same(number, numbers, members[0], limit))
+        members = next(close, None)
+        if members is None:
+            joined.append((value, list(ranks)))
+        else:
+            members += ranks
+    return sorted(
+        ((value, sorted(ranks)) for value, ranks in joined),
+        key=lambda item: (-len(item[1]), item[1]),
+    )
+
+
+def _same(number: float, numbers: Mapping[RankId, float], other: RankId, limit: Tolerance) -> bool:
+    known = numbers.get(other, math.nan)
+    return math.isfinite(number) and math.isfinite(known) and limit.same(number, known)
+
+
+# Outliers
+
+
+def _outliers(
+    values: Mapping[RankId, str], numbers: Mapping[RankId, float], limit: Tolerance
+) -> frozenset[RankId]:
+    """Find the coarsest difference first; finer ones count while most ranks are not outliers."""
+    found: frozenset[RankId] = frozenset()
+    for odd in _differences(values, numbers, limit):
+        if 2 * len(found | odd) >= len(values):
+            break
+        found |= odd
+    return found
+
+
+def _differences(
+    values: Mapping[RankId, str], numbers: Mapping[RankId, float], limit: Tolerance
+) -> Iterator[frozenset[RankId]]:
+    """Yield the minority by being a number, by being finite, by distance from the others."""
+    others = {rank: text for rank, text in values.items() if rank not in numbers}
+    if 2 * len(numbers) <= len(values):
+        yield frozenset(numbers)
+        yield _minority(others)
+        return
+    yield frozenset(others)
+    finite = {rank: number for rank, number in numbers.items() if math.isfinite(number)}
+    strange = {rank: str(number) for rank, number in numbers.items() if rank not in finite}
+    if len(strange) < len(finite):
+        yield frozenset(strange)
+        yield _far(finite, limit)
+    elif len(finite) < len(strange):
+        yield frozenset(finite)
+        yield _minority(strange)
+
+
+def _far(numbers: Mapping[RankId, float], limit: Tolerance) -> frozenset[RankId]:
+    from statistics import median  # noqa: PLC0415  (5 ms, when it is first used)
+
+    centre = median(_halved(numbers.values()))
+    distance = {rank: abs(number / 2 - centre) for rank, number in numbers.items()}
+    usual = _MAD_TO_STD * median(distance.values())
+    return frozenset(
+        rank
+        for rank, number in numbers.items()
+        if distance[rank] > _MAX_DEVIATIONS * usual and not limit.same(number, 2 * centre)
+    )
+
+
+def _halved(numbers: Iterable[float]) -> list[float]:
+    """Halve each number, so that the difference of two cannot overflow."""
+    return [number / 2 for number in numbers]
+
+
+def _minority(values: Mapping[RankId, str]) -> frozenset[RankId]:
+    """Return the ranks whose value differs from that of more than half."""
+    for common, times in Counter(values.values()).most_common(1):
+        if 2 * times > len(values):
+            return frozenset(rank for rank, value in values.items() if value != common)
+    return frozenset()
+
+
+# Numbers
+
+
+def describe(numbers: Iterable[float]) -> Statistics:
+    """Return the statistics of numbers."""
+    known = list(numbers)
+    finite = [number for number in known if math.isfinite(number)]
+    nan = sum(map(math.isnan, known))
+    inf = len(known) - len(finite) - nan
+    if not finite:
+        return Statistics(None, None, None, None, nan, inf, None)
+    mean = math.fsum(number / len(finite) for number in finite)
+    spread = max(abs(number - mean) for number in finite)
+    std = _std(finite, mean, spread)
+    bars = histogram(finite) if len(finite) >= _ENOUGH_NUMBERS else None
+    return Statistics(min(finite), max(finite), mean, std, nan, inf, bars)
+
+
+def _std(numbers: Sequence[float], mean: float, spread: float) -> float | None:
+    if not math.isfinite(spread):
+        return None  # the spread overflows a float
+    if spread == 0:
+        return 0.0
+    return spread * math.sqrt(
+        math.fsum(((number - mean) / spread) ** 2 for number in numbers) / len(numbers)
+    )
+
+
+def histogram(numbers: Sequence[float], bins: int = _BINS) -> Histogram | None:
+    """Return a histogram of finite numbers, with one bin if all are equal."""
+    low, high = min(numbers), max(numbers)
+    if low == high:
+        return Histogram((low, high), (len(numbers),))
+    if not math.isfinite(high - low):
+        return None
+    width = high - low
+    counts = [0] * bins
+    for number in numbers:
+        counts[min(int((number - low) / width * bins), bins - 1)] += 1
+    edges = (*(low + width * (index / bins) for index in range(bins)), high)
+    return Histogram(edges, tuple(counts))
+
+
+def sparkline(counts: Sequence[int]) -> str:
+    """Return one character for each count, for a terminal: `▁ █▃`; a blank for none."""
+    most = max(counts, default=0)
+    steps = len(_BLOCKS) - 1
+    return "".join(_BLOCKS[round(count / most * steps)] if count else " " for count in counts)

@@ -1,0 +1,330 @@
+"""Reads what `py-spy dump --json --locals` prints of a process: its Python stacks, from outside.
+
+The memory of a running process is read, so anything may be malformed. What it is becomes the same
+`Sample` that a rank tells of itself, with what a `Sample` has beyond that left unknown.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, Final
+from zlib import crc32
+
+import msgspec
+from msgspec import Struct
+
+from dap_mux.pure.errors import PeerFault
+from dap_mux.pure.insight.why.evidence import Call, Names, Sample, Thread, is_library
+from dap_mux.pure.insight.why.waits import COMMUNICATION, TORCH, plain
+from dap_mux.pure.printable import one_line
+
+# The call that a thread is in, by its line in the source alone: nothing runs in the process.
+# `injected/evidence/waiting_calls.py` knows more in a rank: which instruction it is at, and what
+# names mean. Here a name means what the file imports or assigns to it, else what its printed value
+# says.
+
+MAX_TEXT: Final = 200
+MAX_STEPS: Final = 8
+"""How often a name may be followed to the one that it was assigned from."""
+MAX_NUMBER: Final = 1 << 40
+_OBJECT: Final = re.compile(r"<([\w.]+) at 0x[0-9a-f]+>")
+_SMALL_NUMBER: Final = re.compile(r"-?\d{1,12}", re.ASCII)
+_OPERATORS: Final[Mapping[type, Callable[[int, int], int]]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Mod: operator.mod,
+    ast.FloorDiv: operator.floordiv,
+    ast.BitXor: operator.xor,
+}
+
+
+class Source:
+    """A file's calls, imports and assignments, read once."""
+
+    def __init__(self, text: str) -> None:
+        self.lines = text.splitlines()
+        self.calls: dict[int, list[ast.Call]] = {}
+        self.imports: dict[str, str] = {}
+        self.assigned: dict[str, ast.expr] = {}
+        try:
+            tree = ast.parse(text)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return
+        for node in ast.walk(tree):
+            self._note(node)
+
+    def _note(self, node: ast.AST) -> None:
+        if isinstance(node, ast.Call):
+            self.calls.setdefault(node.lineno, []).append(node)
+        elif isinstance(node, ast.Import):
+            for each in node.names:
+                name = each.asname or each.name.partition(".")[0]
+                self.imports[name] = each.name if each.asname else name
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            for each in node.names:
+                self.imports[each.asname or each.name] = f"{node.module}.{each.name}"
+        elif isinstance(node, ast.Assign):
+            self.assigned.setdefault(_dotted(node.targets[0]), node.value)
+
+    def line(self, number: int) -> str:
+        """Return a line's text, "" where there is none."""
+        return self.lines[number - 1].strip() if 0 < number <= len(self.lines) else ""
+
+
+def call_at(source: Source, line: int, variables: Mapping[str, str]) -> Call | None:
+    """Return the call at a line, by its text alone where there are several.
+
+    `variables`: those of the frame, as py-spy prints them.
+    """
+    text = source.line(line)
+    found = _only(source.calls.get(line, []))
+    if found is None:
+        return Call(text[:MAX_TEXT]) if source.calls.get(line) else None
+    try:
+        return Call(
+            " ".join(ast.unparse(found).split())[:MAX_TEXT],
+            _meaning(found.func, source, variables),
+            dict(_arguments(found, variables)),
+        )
+    except RecursionError:  # a sum of thousands of terms is parsed, and not printed
+        return Call(text[:MAX_TEXT])
+
+
+def _only(calls: list[ast.Call]) -> ast.Call | None:
+    """Of several the one that is called like a communication."""
+    if len(calls) < 2:
+        return calls[0] if calls else None
+    like = [each for each in calls if plain(_dotted(each.func).rpartition(".")[2]) in COMMUNICATION]
+    return like[0] if len(like) == 1 else None
+
+
+def _dotted(node: ast.expr) -> str:
+    """Return `a.b.c` as it is written, "" for anything else."""
+    names: list[str] = []
+    while isinstance(node, ast.Attribute):
+        names.append(node.attr)
+        node = node.value
+    return ".".join([node.id, *reversed(names)]) if isinstance(node, ast.Name) else ""
+
+
+def _meaning(node: ast.expr, source: Source, variables: Mapping[str, str]) -> str:
+    """Return the module and name of a function, as far as the source tells; "" for unknown."""
+    if isinstance(node, ast.Name):
+        return source.imports.get(node.id, "" if node.id in variables else node.id)
+    if not isinstance(node, ast.Attribute):
+        return ""
+    of = _kind(node.value, source, variables, MAX_STEPS)
+    return f"{of}.{node.attr}" if of else ""
+
+
+def _kind(node: ast.expr, source: Source, variables: Mapping[str, str], steps: int) -> str:
+    """Return what a value is by its printed value, else by the first part of what made it."""
+    if steps == 0:
+        return ""
+    name = _dotted(node)
+    if name in variables:
+        shown = _OBJECT.fullmatch(variables[name])
+        return shown[1] if shown else ""
+    root, _, rest = name.partition(".")
+    if root in source.imports and root not in variables:
+        return f"{source.imports[root]}.{rest}".rstrip(".")
+    if name and name in source.assigned:
+        return _kind(source.assigned[name], source, variables, steps - 1)
+    if isinstance(node, ast.Call):
+        return _kind(node.func, source, variables, steps - 1)
+    if isinstance(node, ast.Attribute):
+        return _kind(node.value, source, variables, steps - 1)
+    return ""
+
+
+def _arguments(call: ast.Call, variables: Mapping[str, str]) -> Iterator[tuple[str, Any]]:
+    """Yield those that are numbers or short texts, by their names or places."""
+    named = [(str(place), each) for place, each in enumerate(call.args)]
+    named += [(each.arg, each.value) for each in call.keywords if each.arg]
+    for name, node in named:
+        value = _text(node) or _number(node, variables, MAX_STEPS)
+        if value is not None:
+            yield name, value
+
+
+def _text(node: ast.expr) -> str | None:
+    value = node.value if isinstance(node, ast.Constant) else None
+    return value if isinstance(value, str) and len(value) <= MAX_TEXT else None
+
+
+def _number(node: ast.expr, variables: Mapping[str, str], steps: int) -> int | None:
+    """Work out a whole number from constants and the frame's variables."""
+    if steps == 0:
+        return None
+    if isinstance(node, ast.Constant):
+        return node.value if type(node.value) is int and abs(node.value) < MAX_NUMBER else None
+    if isinstance(node, ast.Name):
+        shown = variables.get(node.id, "")
+        return int(shown) if _SMALL_NUMBER.fullmatch(shown) else None
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        inner = _number(node.operand, variables, steps - 1)
+        return None if inner is None else -inner
+    if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
+        left = _number(node.left, variables, steps - 1)
+        right = _number(node.right, variables, steps - 1)
+        if left is None or right is None:
+            return None
+        try:
+            return _OPERATORS[type(node.op)](left, right)
+        except ZeroDivisionError:
+            return None
+    return None
+
+
+# What py-spy prints
+
+MAIN: Final = "MainThread"
+UNNAMED: Final = "a thread that Python did not start"
+MAX_THREADS: Final = 64
+MAX_FRAMES: Final = 200
+MAX_CHARS: Final = 500
+MAX_LINE: Final = 10_000_000
+PROGRESS_FRAMES: Final = 8
+MODULE: Final = "<module>"
+MAX_VARIABLES: Final = 12
+MAX_VARIABLE_CHARS: Final = 80
+TORCH_PEERS: Final = {"send": ("dst", "tag"), "recv": ("src", "tag")}
+_NUMBER: Final = re.compile(r"-?\d{1,18}", re.ASCII)
+
+
+class Local(Struct, frozen=True):
+    """A variable; `repr` is py-spy's own, of simple values only."""
+
+    name: str
+    repr: str | None = None
+
+
+class SpiedFrame(Struct, frozen=True):
+    """A call. `name` is qualified where the process's Python knows that."""
+
+    name: str
+    filename: str
+    line: int
+    locals: list[Local] | None = None
+
+
+class SpiedThread(Struct, frozen=True):
+    """A thread; its innermost frame comes first."""
+
+    frames: list[SpiedFrame]
+    thread_name: str | None = None
+    os_thread_id: int | None = None
+    owns_gil: bool = False
+
+
+State = Mapping[str, Any]
+"""Fields of a `Thread` that the system knows."""
+
+
+def threads_in(dump: bytes) -> list[SpiedThread]:
+    """Return the threads of a dump. Raises PeerFault."""
+    try:
+        threads = msgspec.json.decode(dump, type=list[SpiedThread])
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise PeerFault(f"malformed output of py-spy: {error}") from None
+    if not threads:
+        raise PeerFault("py-spy found no Python thread")
+    return threads[:MAX_THREADS]
+
+
+def sample_of(
+    threads: Sequence[SpiedThread],
+    pid: int,
+    state_of: Callable[[int], State],
+    source_of: Callable[[str], Source | None],
+    world_rank: int = -1,
+) -> Sample:
+    """Return a process's sample. `state_of`: a thread by the system's number.
+
+    `source_of`: a file's text, None where that cannot be read.
+    """
+    names = Names()
+    told = [_thread(each, pid, state_of, source_of, names) for each in threads]
+    told.sort(key=lambda each: not each.main)
+    return Sample([*names.files], [*names.functions], told, world_rank=world_rank)
+
+
+def variables_of(threads: Sequence[SpiedThread], pid: int) -> str:
+    """Return the variables of the innermost function of the program that the main thread is in.
+
+    As `load: shard = "shard-2", step = 3`; "" for none.
+    """
+    main = next((each for each in threads if _is_main(each, pid)), None)
+    frames = main.frames[:MAX_FRAMES] if main is not None else []
+    own = next((frame for frame in frames if not is_library(frame.filename)), None)
+    if own is None or own.name == MODULE:  # the names of a whole program are too many
+        return ""
+    told = (f"{name} = {text}" for name, text in _locals(own).items())
+    shown = [one_line(each[:MAX_VARIABLE_CHARS]) for each in islice(told, MAX_VARIABLES)]
+    return f"{plain_name(own.name)}: {', '.join(shown)}" if shown else ""
+
+
+def _is_main(spied: SpiedThread, pid: int) -> bool:
+    tid = spied.os_thread_id or 0
+    return tid == pid or (not tid and spied.thread_name == MAIN)
+
+
+def _thread(
+    spied: SpiedThread,
+    pid: int,
+    state_of: Callable[[int], State],
+    source_of: Callable[[str], Source | None],
+    names: Names,
+) -> Thread:
+    tid = spied.os_thread_id or 0
+    main = _is_main(spied, pid)
+    frames = spied.frames[:MAX_FRAMES]
+    return Thread(
+        name=MAIN if main else (spied.thread_name or UNNAMED)[:MAX_CHARS],
+        main=main,
+        frames=[_place(frame, names) for frame in reversed(frames)],
+        call=_call(frames[0], source_of) if frames else None,
+        progress=_progress(frames),
+        owns_gil=spied.owns_gil,
+        **(state_of(tid) if tid else {}),
+    )
+
+
+def _place(frame: SpiedFrame, names: Names) -> tuple[int, int, int]:
+    file, line = frame.filename[:MAX_CHARS], min(max(frame.line, 0), MAX_LINE)
+    return names.place(file, plain_name(frame.name), line, library=is_library(file))
+
+
+def _call(frame: SpiedFrame, source_of: Callable[[str], Source | None]) -> Call | None:
+    """Return the call that a frame is in; of libraries only torch's, whose peers count."""
+    variables = _locals(frame)
+    if is_library(frame.filename):
+        name = plain_name(frame.name)
+        if name not in TORCH_PEERS or not frame.filename.endswith(TORCH):
+            return None
+        numbers = {each: variables.get(each, "") for each in TORCH_PEERS[name]}
+        peers = {each: int(text) for each, text in numbers.items() if _NUMBER.fullmatch(text)}
+        return Call("", arguments=peers)
+    source = source_of(frame.filename)
+    return call_at(source, frame.line, variables) if source is not None else None
+
+
+def plain_name(qualified: str) -> str:
+    """Return a function's own name: `wrapper` of `decorate.<locals>.wrapper`."""
+    return qualified.rpartition(".")[2][:MAX_CHARS]
+
+
+def _locals(frame: SpiedFrame) -> Mapping[str, str]:
+    return {each.name: each.repr for each in frame.locals or () if each.repr is not None}
+
+
+def _progress(frames: Sequence[SpiedFrame]) -> str:
+    """Return a digest of the whole numbers among the variables of the program's own functions."""
+    own = [frame for frame in frames if not is_library(frame.filename)][:PROGRESS_FRAMES]
+    found = [[text for text in _locals(frame).values() if _NUMBER.fullmatch(text)] for frame in own]
+    return f"{crc32(repr(found).encode()):08x}" if any(found) else ""

@@ -1,0 +1,170 @@
+"""What a verdict says, and the words that all of them use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Any, Final
+
+from dap_mux.pure.insight.stack_tree import Frame, Stack, frame_body
+from dap_mux.pure.insight.why.evidence import Evidence, Thread
+from dap_mux.pure.insight.why.picture import Doing, Picture, same_wait
+from dap_mux.pure.rank_sets import RankId, fold
+
+DEFAULT_GROUP: Final = "job"
+DISK: Final = "D"
+SYSTEM_STATES: Final = {"D": "asleep in the kernel (state D)", "S": "asleep", "R": "at work"}
+
+
+@dataclass(frozen=True)
+class Suspect:
+    """Ranks that are to be looked at, where they are, and what they wait for, "" for nothing."""
+
+    ranks: tuple[RankId, ...]
+    stack: Stack
+    waiting_for: str = ""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """`sentence`: who and why; `suspects`: the culprit first; `next`: the command that helps.
+
+    `name`: that of its row among the verdicts, which `judge` gives it.
+    """
+
+    sentence: str
+    suspects: tuple[Suspect, ...] = ()
+    evidence: tuple[str, ...] = ()
+    next: str = ""
+    name: str = ""
+
+
+def ranks(of: Iterable[Doing]) -> str:
+    """Return `rank 5`, `ranks 0-4,6` or `rank Worker:1`."""
+    ids = [one.rank for one in of]
+    return f"rank{'s' * (len(ids) != 1)} {_named(ids)}"
+
+
+def _named(ids: Sequence[RankId]) -> str:
+    groups = {group for group, _ in ids}
+    prefix = "" if len(groups) > 1 or groups <= {DEFAULT_GROUP} else f"{ids[0][0]}:"
+    return f"{prefix}{fold(ids)}"
+
+
+def verb(of: Sequence[Doing], singular: str, plural: str) -> str:
+    """Return the form of a verb that fits so many ranks."""
+    return singular if len(of) == 1 else plural
+
+
+def place(frame: Frame | None) -> str:
+    """Return `loader.py:23 (load_batch)`; "an unknown place" for None."""
+    if frame is None:
+        return "an unknown place"
+    return f"{PurePath(frame.path).name}:{frame.line} ({frame.function})"
+
+
+def seconds(number: float) -> str:
+    """Return a duration as people say it: `41 s`, `29 min`."""
+    return f"{number:.0f} s" if number < 120 else f"{number / 60:.0f} min"
+
+
+def suspect(one: Doing, waiting_for: str = "") -> Suspect:
+    """Return a rank as a suspect by itself."""
+    return Suspect((one.rank,), one.stack, waiting_for)
+
+
+def suspects(culprits: Iterable[Doing], picture: Picture) -> tuple[Suspect, ...]:
+    """The culprits one by one, then who waits for them, together where they stand alike."""
+    first = tuple(suspect(one, str(one.wait or "")) for one in culprits)
+    named = {rank for each in first for rank in each.ranks}
+    alike: dict[tuple[Stack, str], list[RankId]] = {}
+    for one in picture.waiting:
+        if one.rank not in named:
+            alike.setdefault((one.stack, str(one.wait)), []).append(one.rank)
+    victims = (Suspect(tuple(of), stack, wait) for (stack, wait), of in alike.items())
+    return (*first, *victims)
+
+
+def who_waits(picture: Picture, culprits: Sequence[Doing] = ()) -> tuple[str, ...]:
+    """Say what the others wait in, a sentence for each place and kind."""
+    names = {one.rank for one in culprits}
+    alike: dict[tuple[str, str], list[Doing]] = {}
+    for one in picture.waiting:
+        if one.rank not in names:
+            alike.setdefault((str(one.wait), place(one.place)), []).append(one)
+    return tuple(
+        f"{ranks(of)} {verb(of, 'waits', 'wait')} in {wait} at {where}{_how_long(of)}"
+        for (wait, where), of in alike.items()
+    )
+
+
+def _how_long(of: Sequence[Doing]) -> str:
+    waits = [one.wait for one in of if one.wait is not None]
+    ages = [wait.age for wait in waits if wait.age is not None]
+    if not ages:
+        return ""
+    left = [wait.timeout - wait.age for wait in waits if wait.timeout and wait.age is not None]
+    timeout = f" (time-out in {seconds(min(left))})" if left and min(left) > 0 else ""
+    return f" for {seconds(max(ages))}{timeout}"
+
+
+def has_not_reached(culprits: Sequence[Doing], picture: Picture) -> tuple[str, ...]:
+    """Say that culprits are not where all the others wait, if those wait for the same."""
+    others = [one for one in picture.waiting if one not in culprits]
+    wait = same_wait(others)
+    if wait is None or wait.result:
+        return who_waits(picture, culprits)
+    waiting = who_waits(picture, culprits)
+    they = verb(culprits, "it has", "they have")
+    return (f"{they} not reached {wait}", *waiting)
+
+
+def look_at(of: Sequence[Doing]) -> str:
+    """Return the command that brings a user to a rank."""
+    return f"dap-mux console, then `attach {_named([of[0].rank])}`"
+
+
+def in_the_kernel(thread: Thread) -> str:
+    """Say what a thread does in the kernel, "" where that is unknown."""
+    if not thread.system_call:
+        return SYSTEM_STATES.get(thread.state, "") if thread.state == DISK else ""
+    of = f" of {thread.file}" if thread.file else ""
+    return f"in {thread.system_call}{of}, {SYSTEM_STATES.get(thread.state, thread.state)}"
+
+
+# A verdict as the response of `why`.
+
+Body = dict[str, Any]
+FINE: Final = frozenset({"healthy"})
+OFF: Final = "off"
+RECORDER_OFF: Final = (
+    "torch's flight recorder is off (rank set {}), so it is not known in which collectives they "
+    "are: TORCH_FR_BUFFER_SIZE=2000 switches it on"
+)
+
+
+def answer(
+    verdict: Verdict, named: Callable[[Iterable[RankId]], str], evidence: Evidence | None = None
+) -> Body:
+    """Return the response; `named`: ranks as a rank set. `evidence`: what it was judged by."""
+    off = _without_recorder(evidence) if evidence and verdict.name not in FINE else []
+    return {
+        "verdict": verdict.name,
+        "sentence": verdict.sentence,
+        "suspects": [
+            {
+                "ranks": named(suspect.ranks),
+                "stack": [frame_body(each) for each in reversed(suspect.stack)],
+                "waitingFor": suspect.waiting_for,
+            }
+            for suspect in verdict.suspects
+        ],
+        "evidence": [*verdict.evidence, *([RECORDER_OFF.format(named(off))] if off else [])],
+        "next": verdict.next,
+    }
+
+
+def _without_recorder(evidence: Evidence) -> list[RankId]:
+    """Return the ranks of torch whose flight recorder has no room for entries."""
+    return [one.rank for one in evidence if one.last is not None and one.last.recorder == OFF]

@@ -1,0 +1,338 @@
+"""Ranks wait for each other, or for a lock, a disk or a loader."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+
+from dap_mux.pure.insight.stack_tree import Frame, Stack
+from dap_mux.pure.insight.why.evidence import Sample, Thread
+from dap_mux.pure.insight.why.graph import WaitGraph, graph_of, operation
+from dap_mux.pure.insight.why.picture import Doing, Picture, same_wait
+from dap_mux.pure.insight.why.verdict import (
+    DISK,
+    Verdict,
+    has_not_reached,
+    in_the_kernel,
+    look_at,
+    place,
+    ranks,
+    suspects,
+    who_waits,
+)
+from dap_mux.pure.insight.why.waits import JOINS, NETWORK_CALLS, Wait
+
+MOST_PAIRS = 4
+Difference = tuple[Callable[[Wait], str], Callable[[Wait], Hashable]]
+"""Words for what a rank does, and what must be the same in all."""
+KIND: Difference = lambda wait: f"calls {wait}", lambda wait: wait.plain
+ORDER: Difference = lambda wait: f"is at {wait}", lambda wait: wait.number
+DIFFERENCES: tuple[Difference, ...] = (
+    KIND,
+    (lambda wait: f"calls {wait} with sizes {_sizes(wait)}", lambda wait: wait.sizes),
+    (lambda wait: f"calls {wait} with {', '.join(wait.dtypes)}", lambda wait: wait.dtypes),
+    ORDER,
+)
+
+
+def mismatched_collective(picture: Picture) -> Verdict | None:
+    """Ranks of one group wait in different collectives, or in one with different data.
+
+    The few are taken for the culprits, if they wait in a circle with the many.
+    """
+    graph = graph_of(picture)
+    groups: dict[str, list[Doing]] = {}
+    for one in picture.waiting:
+        if one.wait is not None and one.wait.collective:
+            groups.setdefault(one.wait.group, []).append(one)
+    for members in groups.values():
+        for words, key in DIFFERENCES:
+            parted = _parted(members, key)
+            if not parted:
+                continue
+            if (words, key) in (KIND, ORDER) and not graph.in_a_circle(parted[0].rank):
+                continue  # somebody else is missing, for whom all of them may wait
+            assert parted[0].wait is not None
+            return _verdict(words(parted[0].wait), parted, members, picture)
+    return _in_a_circle(graph, picture)
+
+
+def _sizes(wait: Wait) -> str:
+    return ", ".join(str(list(each)) for each in wait.sizes) or "none"
+
+
+def _parted(members: Sequence[Doing], key: Callable[[Wait], Hashable]) -> list[Doing] | None:
+    """Return those that differ from most, None where all are alike."""
+    keys = {one.rank: key(one.wait) for one in members if one.wait}
+    counted = Counter(keys.values()).most_common()
+    if len(counted) < 2:
+        return None
+    most = counted[0][0]
+    if counted[0][1] == counted[1][1]:  # two halves: those behind
+        most = max((one.wait.number, keys[one.rank]) for one in members if one.wait)[1]
+    return [one for one in members if keys[one.rank] != most]
+
+
+def _verdict(
+    words: str,
+    culprits: Sequence[Doing],
+    members: Sequence[Doing],
+    picture: Picture,
+) -> Verdict:
+    others = [one for one in members if one not in culprits]
+    theirs = others[0].wait if others else None
+    return Verdict(
+        f"{ranks(culprits)}: {words} where {ranks(others)} wait in {theirs}",
+        suspects(culprits, picture),
+        who_waits(picture),
+        f"compare the code at both places: dap-mux stacks {ranks(members).partition(' ')[2]}",
+    )
+
+
+def _in_a_circle(graph: WaitGraph, picture: Picture) -> Verdict | None:
+    """Ranks wait for each other in groups, or one in a receive and one in a collective."""
+    circle = [picture.ranks[rank] for rank in graph.circle]
+    waits = [one.wait for one in circle if one.wait is not None]
+    if len(waits) < len(circle) or not any(wait.collective for wait in waits):
+        return None
+    if len({(operation(wait), wait.called_at) for wait in waits}) < 2:
+        return None  # they are in the same call: it only takes its time
+    pairs = [*zip(circle, (*circle[1:], circle[0]), strict=True)]
+    by_rank = sorted(circle, key=lambda one: one.rank)
+    culprits = _ends_of_sends(pairs) or _where_few_are(by_rank, picture) or by_rank
+    told = [f"{ranks([one])} for {ranks([other])} in {one.wait}" for one, other in pairs]
+    more = ["and so on"] if len(told) > MOST_PAIRS else []
+    return Verdict(
+        f"{ranks(circle)} wait for each other: {', '.join([*told[:MOST_PAIRS], *more])}",
+        suspects(culprits, picture),
+        who_waits(picture),
+        "give all ranks the same order of sends, receives, collectives and groups",
+    )
+
+
+def _ends_of_sends(pairs: Sequence[tuple[Doing, Doing]]) -> list[Doing]:
+    """A rank that has gone on to a collective, and the one that is in a send or receive with it.
+
+    The other ranks of the circle are in collectives in which these are missing.
+    """
+    found = [
+        pair
+        for pair in pairs
+        if pair[0].wait and pair[0].wait.point_to_point and pair[1].wait and pair[1].wait.collective
+    ]
+    return list({one.rank: one for pair in found for one in reversed(pair)}.values())
+
+
+def _where_few_are(circle: Sequence[Doing], picture: Picture) -> list[Doing]:
+    """Those of a circle that do not stand where most ranks do."""
+    places = Counter(one.wait.called_at for one in picture.waiting if one.wait is not None)
+    (most, _), *_ = places.most_common(1)
+    return [one for one in circle if one.wait is not None and one.wait.called_at != most]
+
+
+def p2p_cycle(picture: Picture) -> Verdict | None:
+    """Ranks wait for each other in sends and receives, in a circle.
+
+    Each of them must be in a send or receive: a collective among them is another verdict's.
+    """
+    circle = [picture.ranks[rank] for rank in sorted(graph_of(picture).circle)]
+    if not circle or not all(one.wait and one.wait.point_to_point for one in circle):
+        return None
+    return Verdict(
+        f"{ranks(circle)} wait for each other in a circle of sends and receives",
+        suspects(circle, picture),
+        who_waits(picture),
+        "let one of them receive first, or use isend and irecv",
+    )
+
+
+LOADERS = ("torch/utils/data/dataloader.py", "queue.py", "multiprocessing/queues.py")
+TAKES = frozenset({"get", "_get_data", "_try_get_data", "_next_data"})
+
+
+def input_starved(picture: Picture) -> Verdict | None:
+    """A rank waits for data that its own loader does not bring.
+
+    It counts if others wait for that rank.
+    """
+    starved = [one for one in picture.elsewhere if (one.steady or one.polls) and _takes(one)]
+    if not starved or not picture.waiting:
+        return None
+    busy = (text for one in starved[:1] if one.samples for text in _loaders(one.samples[-1]))
+    return Verdict(
+        f"{ranks(starved)} {'waits' if len(starved) == 1 else 'wait'} for data at"
+        f" {place(starved[0].place)}, which the loader does not bring",
+        suspects(starved, picture),
+        (*busy, *has_not_reached(starved, picture)),
+        f"dap-mux stacks {starved[0].rank[1]} --threads all",
+    )
+
+
+def _takes(one: Doing) -> bool:
+    return any(frame.path.endswith(LOADERS) and frame.function in TAKES for frame in one.stack)
+
+
+def _loaders(sample: Sample) -> list[str]:
+    return [
+        f"its thread {thread.name} is {in_the_kernel(thread)}"
+        for thread in sample.threads
+        if not thread.main and in_the_kernel(thread) and _is_at_a_file(thread)
+    ]
+
+
+def _is_at_a_file(thread: Thread) -> bool:
+    return bool(thread.file) and not thread.file.startswith("socket:")
+
+
+def not_joined(picture: Picture) -> Verdict | None:
+    """A rank does not take part in what the others wait for, and does not move.
+
+    It stands still without work to do; who works may still come.
+
+    But where the others wait in the call that all ranks begin with, any rank that is not in it is
+    named: they have not begun.
+    """
+    begins = same_wait(picture.waiting)
+    have_not_begun = begins is not None and begins.kind == JOINS
+    absent = [one for one in picture.elsewhere if have_not_begun or one.stands]
+    polling = [one for one in picture.elsewhere if one.polls and one not in absent]
+    if len(absent) + len(polling) == len(picture.elsewhere) and not picture.awaits_results:
+        absent = [*absent, *_apart(polling, absent, picture)]
+    if not absent or not picture.waiting:
+        return None
+    return Verdict(
+        f"{ranks(absent)} {'stands' if len(absent) == 1 else 'stand'} at"
+        f" {place(absent[0].place)}{_calling(absent[0])}, and the others wait",
+        suspects(absent, picture),
+        has_not_reached(absent, picture),
+        look_at(absent),
+    )
+
+
+def _apart(polling: Sequence[Doing], absent: Sequence[Doing], picture: Picture) -> list[Doing]:
+    """Those that have parted from the waiting ones as early as any: others are in the same call."""
+    shared = {one.rank: _shared(one, picture) for one in (*polling, *absent)}
+    return [one for one in polling if shared[one.rank] == min(shared.values())]
+
+
+def _shared(one: Doing, picture: Picture) -> int:
+    """How many of the outermost frames it has in common with a rank that waits."""
+    return max((_in_common(one.stack, other.stack) for other in picture.waiting), default=0)
+
+
+def _in_common(left: Stack, right: Stack) -> int:
+    pairs = enumerate(zip(left, right, strict=False))
+    return next((at for at, (one, other) in pairs if one != other), min(len(left), len(right)))
+
+
+def _calling(one: Doing) -> str:
+    return f" in {one.call.text}" if one.call and one.call.text else ""
+
+
+def slow_rank(picture: Picture) -> Verdict | None:
+    """A rank is at work, and the others wait for it all the time.
+
+    Nobody else moves meanwhile.
+    """
+    slow = [one for one in picture.elsewhere if one.moves]
+    if not slow or not picture.waiting or len(slow) + len(picture.waiting) < len(picture.live):
+        return None
+    if len(slow) >= len(picture.waiting) or picture.moves or picture.awaits_results:
+        return None
+    where = ", ".join(dict.fromkeys(place(frame) for frame in _lines(slow[0].stacks)))
+    return Verdict(
+        f"{ranks(slow)} {'is' if len(slow) == 1 else 'are'} at work at {where}; the others wait",
+        suspects(slow, picture),
+        has_not_reached(slow, picture),
+        f"py-spy top, or dap-mux stacks {slow[0].rank[1]}",
+    )
+
+
+def _lines(stacks: Iterable[Stack]) -> Iterator[Frame]:
+    for stack in stacks:
+        own = [frame for frame in stack if not frame.library]
+        if own:
+            yield own[-1]
+
+
+def lock_cycle(picture: Picture) -> Verdict | None:
+    """Threads of one rank wait for locks that the others of them have.
+
+    The same cycle must be there in every sample.
+    """
+    for one in picture.live:
+        cycles = [_cycle(sample.threads) for sample in one.samples]
+        if len(cycles) > 1 and cycles[-1] and len(set(map(frozenset, cycles))) == 1:
+            return _deadlock(one, cycles[-1], picture)
+    return None
+
+
+def _cycle(threads: list[Thread]) -> tuple[str, ...]:
+    """Return the names of the threads in a cycle, each waits for the next; () for none."""
+    holders = {lock: thread.name for thread in threads for lock in thread.holds}
+    waits: dict[str, str] = {}
+    for thread in threads:
+        owner = thread.owner or holders.get(thread.lock, "")
+        if thread.lock and owner:
+            waits[thread.name] = owner
+    for start in waits:
+        seen = [start]
+        while (following := waits.get(seen[-1])) is not None:
+            if following in seen:
+                return tuple(seen[seen.index(following) :])
+            seen.append(following)
+    return ()
+
+
+def _deadlock(one: Doing, cycle: tuple[str, ...], picture: Picture) -> Verdict:
+    if len(cycle) == 1:
+        how = f"thread {cycle[0]} waits for a lock that it has itself"
+    else:
+        pairs = zip(cycle, (*cycle[1:], cycle[0]), strict=True)
+        how = "; ".join(f"{waiter} waits for a lock of {owner}" for waiter, owner in pairs)
+    return Verdict(
+        f"threads of {ranks([one])} wait for each other's locks: {how}",
+        suspects([one], picture),
+        has_not_reached([one], picture),
+        f"{look_at([one])}; or dap-mux stacks {one.rank[1]} --threads all",
+    )
+
+
+FILE_CALLS = frozenset({
+    "fdatasync", "flock", "fsync", "open", "openat", "pread64", "preadv", "pwrite64", "read",
+    "readv", "write", "writev",
+})  # fmt: skip
+
+
+def blocked_io(picture: Picture) -> Verdict | None:
+    """A rank waits for a disk or a file.
+
+    It counts if it has been there all the time, and keeps others waiting, or all are there.
+    """
+    blocked = [one for one in picture.elsewhere if one.steady and all(map(_blocked, one.threads))]
+    if not blocked or not (picture.waiting or len(blocked) == len(picture.live)):
+        return None
+    first = blocked[0].thread
+    assert first is not None
+    return Verdict(
+        f"{ranks(blocked)} {_does(blocked[0], first)} at {place(blocked[0].place)}",
+        suspects(blocked, picture),
+        (f"it is {in_the_kernel(first)}", *has_not_reached(blocked, picture)),
+        f"{look_at(blocked)}; or cast {blocked[0].rank[1]} w",
+    )
+
+
+def _blocked(thread: Thread) -> bool:
+    if thread.state == DISK:
+        return True
+    return thread.system_call in FILE_CALLS | NETWORK_CALLS
+
+
+def _does(one: Doing, thread: Thread) -> str:
+    call = thread.system_call
+    if call in NETWORK_CALLS:
+        end = one.other_end(thread.file)
+        return f"waits for {end}, which is no rank," if end else "waits for a connection"
+    doing = {"openat": "opens", "open": "opens", "write": "writes"}.get(call, "reads")
+    named = one.call.arguments.get("0") or one.call.of.get("name") if one.call else ""
+    return f"{doing} {thread.file or named or 'a file'}"

@@ -1,0 +1,302 @@
+"""Recognises what a rank waits for, by its stack, the call that it is in, and torch's record."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from dap_mux.pure.insight.stack_tree import Frame, Stack
+from dap_mux.pure.insight.why.evidence import Call, Collective, Sample, Thread, stack_of
+
+# Workers of Ray and Dask. A worker's main thread belongs to its engine, whose loop wakes now and
+# then. It is judged by the thread that runs its task; without a task it is idle, whatever that loop
+# does.
+
+RAY: Final = "ray/_private/worker.py"
+RAY_LOOP: Final = "main_loop"
+RAY_EVENT_LOOP: Final = "AsyncIO Thread"
+"""How names of threads begin that run an actor's coroutines."""
+RAY_TASK: Final = ("actor_method_executor", "trace_and_execute")
+"""What methods of an actor run in that are not on its main thread; the second is ours."""
+DASK_WORKERS: Final = ("distributed/nanny.py", "distributed/cli/dask_worker.py")
+DASK_WORKER: Final = "distributed/worker.py"
+DASK_TASK: Final = "apply_function"
+AWAITS: Final = {
+    RAY: {"get": "ray.get", "wait": "ray.wait"},
+    "distributed/client.py": {"gather": "gather", "result": "result", "wait": "wait"},
+}
+
+
+def awaited_result(stack: Stack) -> str:
+    """Return the call by which this stack waits for the result of a task, "" for none."""
+    for frame in stack:
+        for path, calls in AWAITS.items():
+            if frame.function in calls and frame.path.endswith(path):
+                return calls[frame.function]
+    return ""
+
+
+def is_worker(main: Stack) -> bool:
+    """Whether a main thread is an engine's worker's; one of Ray may run a task in its loop."""
+    return any(_is_rays_loop(frame) or frame.path.endswith(DASK_WORKERS) for frame in main)
+
+
+def is_in_loop(main: Stack) -> bool:
+    """Whether a worker's main thread has no task itself."""
+    return _is_rays_loop(main[-1]) or not any(_is_rays_loop(frame) for frame in main)
+
+
+def _is_rays_loop(frame: Frame) -> bool:
+    return frame.function == RAY_LOOP and frame.path.endswith(RAY)
+
+
+def task_threads(sample: Sample) -> dict[str, tuple[Thread, Stack]]:
+    """Return the threads beside the main one that run a task, by what tells them apart."""
+    found = {}
+    for thread in sample.threads:
+        try:
+            stack = () if thread.main else stack_of(sample, thread)
+        except IndexError:
+            continue
+        if _runs_a_task(thread, stack):
+            found[f"{thread.tid} {thread.name}"] = thread, stack
+    return found
+
+
+def longest_task(samples: Sequence[Sample]) -> str:
+    """Return the key of the thread whose task has been at the fewest places, "" for none."""
+    looks = [task_threads(sample) for sample in samples]
+    keys = dict.fromkeys(key for look in looks for key in look)
+    places = {key: {look[key][1] if key in look else () for look in looks} for key in keys}
+    return min(places, key=lambda key: len(places[key]), default="")
+
+
+def _runs_a_task(thread: Thread, stack: Stack) -> bool:
+    for frame in stack:
+        is_dask = frame.path.endswith(DASK_WORKER) and frame.function.startswith(DASK_TASK)
+        if is_dask or frame.function in RAY_TASK:
+            return True
+    return thread.name.startswith(RAY_EVENT_LOOP) and not all(frame.library for frame in stack)
+
+
+# What is waited for
+
+TORCH: Final = "torch/distributed/distributed_c10d.py"
+TORCH_CALLS: Final = ("torch._C._distributed_c10d.", "torch.distributed.distributed_c10d.")
+JOINS: Final = "init_process_group"
+OWN_PROCESSES: Final = (
+    "multiprocessing/connection.py", "multiprocessing/queues.py", "torch/utils/data/dataloader.py",
+)  # fmt: skip
+MPI: Final = "mpi4py."
+SENDS: Final = frozenset({"send", "isend", "ssend", "bsend", "rsend", "issend", "ibsend"})
+RECEIVES: Final = frozenset({"recv", "irecv", "mrecv", "probe", "mprobe"})
+POINT_TO_POINT: Final = SENDS | RECEIVES | {"sendrecv", "batchisendirecv"}
+COLLECTIVES: Final = frozenset({
+    "allgather", "allgatherintotensor", "allgatherobject", "allgatherv", "allreduce",
+    "allreducecoalesced", "alltoall", "alltoallsingle", "alltoallv", "barrier", "broadcast",
+    "broadcastobjectlist", "bcast", "exscan", "gather", "gatherobject", "gatherv",
+    "monitoredbarrier", "reduce", "reducescatter", "reducescattertensor", "scan", "scatter",
+    "scatterobjectlist", "scatterv",
+})  # fmt: skip
+OF_COMMUNICATORS: Final = frozenset({
+    "alltoallw", "create", "creategroup", "dup", "dupwithinfo", "free", "reducescatterblock",
+    "split", "splittype",
+})  # fmt: skip
+"""Collectives of MPI whose names mean something else elsewhere."""
+COMMUNICATION: Final = COLLECTIVES | POINT_TO_POINT
+SAME: Final = {"bcast": "broadcast"}
+NETWORK_CALLS: Final = frozenset({
+    "accept", "accept4", "connect", "epoll_pwait", "epoll_wait", "poll", "ppoll", "pselect6",
+    "recvfrom", "recvmsg", "select", "sendmsg", "sendto",
+})  # fmt: skip
+SOCKET_FUNCTIONS: Final = ("_socket.socket.", "socket.socket.", "select.")
+_ARROW: Final = re.compile(r"(\w+) (\d+)(->|<-)(\d+)")  # torch's names of sends: `send 0->1`
+_PEERS: Final = ("dest", "dst", "source", "src", "group_dst", "group_src", "0", "1")
+
+
+@dataclass(frozen=True)
+class Wait:
+    """A call that ends only once other ranks make theirs.
+
+    `kind`: as it is called; `number`: which one of its group, -1 for unknown; `peer`: the only rank
+    that it waits for, by the library's own number, -1 for all or unknown; `socket`: the name of the
+    connection to that peer, where only that is known. `members`: of its group, by those numbers, ()
+    for unknown; `size`: how many they are, 0 for unknown. `called_at`: the frames that call it,
+    which are alike on ranks that take different parts in it. `age`: seconds. `result`: of a task,
+    by whoever runs it, is awaited.
+    """
+
+    kind: str
+    group: str = ""
+    number: int = -1
+    peer: int = -1
+    tag: int | None = None
+    socket: str = ""
+    members: tuple[int, ...] = ()
+    size: int = 0
+    called_at: Stack = ()
+    sizes: tuple[tuple[int, ...], ...] = ()
+    dtypes: tuple[str, ...] = ()
+    age: float | None = None
+    timeout: float | None = None
+    result: bool = False
+
+    @property
+    def plain(self) -> str:
+        """The kind without its spelling: `all_reduce` and `Allreduce` are one."""
+        return plain(self.kind)
+
+    @property
+    def point_to_point(self) -> bool:
+        """Whether it is a send or a receive."""
+        return self.plain in POINT_TO_POINT
+
+    @property
+    def collective(self) -> bool:
+        """Whether it is known to be a call of all ranks of a group."""
+        return self.plain in COLLECTIVES or (self.size > 0 and self.plain in OF_COMMUNICATORS)
+
+    def __str__(self) -> str:
+        """Name it as a user does: `all_reduce #41 of group dp`."""
+        number = f" #{self.number}" if self.number >= 0 else ""
+        group = f" of group {self.group}" if self.group else ""
+        peer = ""
+        if self.peer >= 0:
+            peer = f" {'to' if self.plain in SENDS else 'from'} rank {self.peer}"
+        return f"{self.kind}{number}{group}{peer}"
+
+
+def plain(kind: str) -> str:
+    """Return a communication's name without underscores and capitals."""
+    name = kind.lower().replace("_", "").strip()
+    return SAME.get(name, name)
+
+
+def wait_of(sample: Sample, thread: Thread, stack: Stack) -> Wait | None:
+    """Return what a thread waits for in other ranks; None where it does something else."""
+    entered = _entered(stack)
+    wait = _wait_of(sample, thread, stack, stack[entered].function if entered >= 0 else "")
+    if wait is None:
+        return None
+    outside = stack[:entered] if entered >= 0 and not _is_mpi(thread.call) else stack
+    return replace(wait, called_at=tuple(frame for frame in outside if not frame.library))
+
+
+def _wait_of(sample: Sample, thread: Thread, stack: Stack, kind: str) -> Wait | None:
+    call = thread.call
+    if result := awaited_result(stack):
+        return Wait(result, result=True)
+    if any(frame.path.endswith(TORCH) and frame.function == JOINS for frame in stack):
+        return Wait(JOINS)
+    if not kind and any(frame.path.endswith(OWN_PROCESSES) for frame in stack):
+        return None  # its connections are to its own processes
+    if _is_in_torch(stack, call):
+        return _recorded(sample, kind, call)
+    if call is not None and _is_mpi(call):
+        return _of_mpi(call)
+    if _waits_for_a_peer(thread):
+        name = kind or (call.function.rpartition(".")[2] if call else "") or thread.system_call
+        return Wait(name, socket=thread.file)
+    return None
+
+
+def _is_mpi(call: Call | None) -> bool:
+    return call is not None and call.function.startswith(MPI)
+
+
+def _of_mpi(call: Call) -> Wait | None:
+    """Peers are numbers of the communicator; its members are all ranks, or a part of them."""
+    name = call.function.rpartition(".")[2]
+    if plain(name) not in COMMUNICATION | OF_COMMUNICATORS:
+        return Wait(name) if name.lower().startswith("wait") else None
+    members, size = _members(call.of.get("members")), call.of.get("size")
+    wait = replace(_told_by(call, name), members=members, size=size if type(size) is int else 0)
+    if members and wait.peer >= 0:
+        peer = members[wait.peer] if wait.peer < len(members) else -1
+        wait = replace(wait, peer=peer)
+    is_part = len(members) > 1 and sorted(members) != list(range(len(members)))
+    return replace(wait, group=",".join(map(str, members))) if is_part else wait
+
+
+def _members(told: Any) -> tuple[int, ...]:
+    """Whatever a rank tells may be malformed."""
+    if not isinstance(told, list) or not all(type(one) is int and one >= 0 for one in told):
+        return ()
+    return tuple(told)
+
+
+def _is_in_torch(stack: Stack, call: Call | None) -> bool:
+    if any(frame.path.endswith(TORCH) for frame in stack[-4:]):
+        return True
+    return call is not None and call.function.startswith(TORCH_CALLS)
+
+
+def _entered(stack: Stack) -> int:
+    """Return the place of the outermost function that is called like a communication, -1 for none.
+
+    A function of the program may be called like one that it calls in a library of its own, or a
+    step of several of them: so of collectives, those of the innermost one's file count.
+    """
+    found = [at for at, frame in enumerate(stack) if plain(frame.function) in COMMUNICATION]
+    collectives = [at for at in found if plain(stack[at].function) in COLLECTIVES]
+    if collectives:
+        file = stack[collectives[-1]].path
+        found = [at for at in collectives if stack[at].path == file]
+    return found[0] if found else -1
+
+
+def _recorded(sample: Sample, kind: str, call: Call | None) -> Wait | None:
+    """By torch's flight recorder; else by the function that the thread is in."""
+    under_way = [one for one in sample.collectives if one.state != "completed"]
+    same = [one for one in under_way if plain(one.kind.split(" ")[0]) == plain(kind)]
+    found = (same or under_way)[:1]  # the oldest one holds up the others
+    if not kind and not found:
+        return Wait("a send or receive") if call is not None else None
+    if not found or (plain(kind) in POINT_TO_POINT and not same):  # gloo records none of those
+        return (_told_by(call, kind) if call is not None else Wait(kind)) if kind else None
+    wait = _of_record(found[0])
+    if wait.peer < 0 and call is not None and wait.point_to_point:
+        told = _told_by(call, wait.kind)
+        return Wait(wait.kind, wait.group, wait.number, told.peer, told.tag, age=wait.age)
+    return wait
+
+
+def _of_record(one: Collective) -> Wait:
+    kind, peer = one.kind, -1
+    if arrow := _ARROW.fullmatch(one.kind):
+        kind, peer = arrow[1], int(arrow[4])
+    return Wait(
+        kind,
+        one.group,
+        one.number,
+        peer,
+        members=tuple(one.members),
+        sizes=tuple(tuple(each) for each in one.sizes),
+        dtypes=tuple(one.dtypes),
+        age=one.age,
+        timeout=one.timeout or None,
+    )
+
+
+def _told_by(call: Call, kind: str) -> Wait:
+    """The peer is named by the call itself, where it is a number."""
+    if plain(kind) not in POINT_TO_POINT:
+        return Wait(kind)
+    names = _PEERS
+    peer = next((call.arguments[name] for name in names if _is_rank(call, name)), -1)
+    tag = call.arguments.get("tag")
+    return Wait(kind, peer=peer, tag=tag if isinstance(tag, int) else None)
+
+
+def _is_rank(call: Call, name: str) -> bool:
+    value = call.arguments.get(name)
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _waits_for_a_peer(thread: Thread) -> bool:
+    call = thread.call
+    by_name = call is not None and call.function.startswith(SOCKET_FUNCTIONS)
+    by_system = thread.system_call in NETWORK_CALLS and thread.file.startswith("socket:")
+    return by_name or by_system

@@ -1,0 +1,1 @@
+"""This machine: processes, files that only their user reads, session files, options."""
