@@ -36,9 +36,8 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 def test_without_its_extra_it_says_what_helps(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(
-        dap_mux, "lsp", dap_mux.frontends.lsp
-    )  # importing it anew puts another there
+    frontends = dap_mux.frontends
+    monkeypatch.setattr(frontends, "lsp", frontends.lsp)  # importing it anew puts another there
     for name in [name for name in sys.modules if name.partition(".")[0] in ("pygls", "lsprotocol")]:
         monkeypatch.delitem(sys.modules, name)
     for name in [name for name in sys.modules if name.startswith("dap_mux.frontends.lsp")]:
