@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final, Protocol
 
 from msgspec import Struct
@@ -191,7 +192,8 @@ class Watcher(Protocol):
         """The rank's connection is gone; `rank.phase` says whether its process is too."""
 
 
-class Transitions(Struct, eq=False):
+@dataclass(eq=False)
+class Transitions:
     """Changes phases, and ends what belongs to the phase before."""
 
     _core: SessionState
@@ -229,7 +231,8 @@ class ConnectorOwner(Protocol):
         """A rank that was just left may be connected again."""
 
 
-class Connector(Struct, eq=False):
+@dataclass(eq=False)
+class Connector:
     """Opens and closes connections, and waits for the moment to try again."""
 
     _core: SessionState
