@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import pytest
 
-from tests.doctor.subjects import PROGRAM, StartRanks
+from tests.real.driving import COUNTING, StartRanks
 from tests.support.processes.commands import User, user
 from tests.support.processes.ranks import Rank, debugpy_ranks
 
@@ -69,5 +69,5 @@ def endpoint(rank: Rank) -> str:
 
 @pytest.fixture
 async def running(start_ranks: StartRanks, done: Path) -> Rank:
-    (rank,) = await start_ranks(1, PROGRAM, wait=False, arguments=[str(done)])
+    (rank,) = await start_ranks(1, COUNTING, wait=False, arguments=[str(done)])
     return rank

@@ -12,15 +12,13 @@ from typing import Any, Final
 
 from dap_mux.client import DapClient
 from dap_mux.system.procfs import CLOSE_WAIT, ESTABLISHED, tcp_sockets
-from tests.real.driving import let_end, script
+from tests.real.driving import let_end
 from tests.support.processes.commands import LIMIT, User
 from tests.support.processes.proc_net import listens as is_taken
 from tests.support.processes.ranks import Rank
 from tests.support.processes.waiting import until
 
-StartRanks = Callable[..., Awaitable[list[Rank]]]
 Connect = Callable[..., Awaitable[DapClient]]
-PROGRAM: Final = script("until_told")
 TUNNEL: Final = Path(__file__).parent / "scripts" / "socat"
 ATTACH: Final = {"subProcess": False}
 

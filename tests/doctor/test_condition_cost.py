@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from typing import Final
 
 import pytest
 
 from tests.doctor.conftest import Doctor, Json, endpoint, user
+from tests.real.driving import StartRanks
 from tests.support.processes.commands import LIMIT, User, line_of, listed
-from tests.support.processes.ranks import Rank
 
 __all__ = ["user"]
 pytestmark = [pytest.mark.real, pytest.mark.heavy, pytest.mark.timeout(120)]
-StartRanks = Callable[..., Awaitable[list[Rank]]]
 PROGRAM: Final = """\
 import os
 import sys

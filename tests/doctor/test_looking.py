@@ -7,7 +7,7 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,12 +18,12 @@ import pytest
 
 from dap_mux.client import DapClient
 from tests.doctor.conftest import Doctor, Json, endpoint, user
+from tests.real.driving import StartRanks
 from tests.support.processes.commands import LIMIT, Command, User, line_of, listed
 from tests.support.processes.ranks import Rank
 
 __all__ = ["user"]
 pytestmark = [pytest.mark.real, pytest.mark.heavy, pytest.mark.timeout(120)]
-StartRanks = Callable[..., Awaitable[list[Rank]]]
 ENCODER: Final = json.encoder.__file__
 PROGRAM: Final = """\
 import json

@@ -10,8 +10,8 @@ import pytest
 from dap_mux.client import DapClient
 from dap_mux.rank.in_process import SESSION
 from tests.doctor.conftest import Doctor, user
-from tests.doctor.subjects import PROGRAM, tunnel
-from tests.real.driving import let_end
+from tests.doctor.subjects import tunnel
+from tests.real.driving import COUNTING, let_end
 from tests.real.ranks.agents import Agent, Start, attach, start
 from tests.support.processes import proc_net
 from tests.support.processes.commands import LIMIT
@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.real, pytest.mark.heavy, pytest.mark.timeout(120)]
 
 @pytest.fixture
 async def rank(start: Start, done: Path) -> Agent:
-    return await start("--no-wait", "--port", str(proc_net.free_ports(1)), PROGRAM, str(done))
+    return await start("--no-wait", "--port", str(proc_net.free_ports(1)), COUNTING, str(done))
 
 
 async def at_rest(rank: Agent) -> None:

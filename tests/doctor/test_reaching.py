@@ -7,18 +7,10 @@ from pathlib import Path
 import pytest
 
 from tests.doctor.conftest import Doctor, endpoint, user
-from tests.doctor.subjects import (
-    ATTACH,
-    PROGRAM,
-    Connect,
-    StartRanks,
-    attach_and_finish,
-    program,
-    tunnel,
-    write_launch,
-)
+from tests.doctor.subjects import ATTACH, Connect, attach_and_finish, program, tunnel, write_launch
+from tests.real.driving import COUNTING, StartRanks, joined
 from tests.support.processes import proc_net
-from tests.support.processes.commands import LIMIT, User, listed
+from tests.support.processes.commands import User, listed
 from tests.support.processes.ranks import Rank
 
 __all__ = ["user"]
@@ -52,8 +44,7 @@ async def test_ranks_of_a_session_that_are_not_there(
 ) -> None:
     first = proc_net.free_ports(2)
     attach = await user.start("attach", endpoint(running), f"127.0.0.1:{first}-{first + 1}")
-    client = await attach.client()
-    await client.handshake(ATTACH, timeout=LIMIT)
+    client = await joined(attach, attach=ATTACH)
     await listed(client, "state", "running", "waiting", "waiting")
     found = await doctor.only("refused")
     assert found["ranks"] == "1-2"
@@ -85,7 +76,7 @@ async def test_a_session_is_no_rank(doctor: Doctor, user: User, running: Rank) -
 async def test_ranks_of_this_folder_listen_elsewhere(
     doctor: Doctor, user: User, start_ranks: StartRanks, free_port: int, done: Path
 ) -> None:
-    (rank,) = await start_ranks(1, PROGRAM, wait=False, arguments=[str(done)], folder=user.folder)
+    (rank,) = await start_ranks(1, COUNTING, wait=False, arguments=[str(done)], folder=user.folder)
     found = await doctor.only("wrong-port", f"127.0.0.1:{free_port}")
     assert any(f"port {rank.port}" in each for each in found["evidence"])
     assert f"127.0.0.1:{rank.port}" in found["fix"][0]
@@ -105,8 +96,7 @@ async def test_a_tunnel_that_has_ended(doctor: Doctor, user: User, running: Rank
     port = proc_net.free_ports(1)
     async with tunnel((port, running.port)):
         attach = await user.start("attach", f"127.0.0.1:{port}")
-        client = await attach.client()
-        await client.handshake(ATTACH, timeout=LIMIT)
+        client = await joined(attach, attach=ATTACH)
         await listed(client, "state", "running")
         assert await doctor.causes() == []
     await listed(client, "state", "lost")
@@ -120,7 +110,7 @@ async def test_a_tunnel_that_has_ended(doctor: Doctor, user: User, running: Rank
 async def test_half_of_a_range_is_forwarded(
     doctor: Doctor, start_ranks: StartRanks, done: Path, connect: Connect
 ) -> None:
-    ranks = await start_ranks(2, PROGRAM, wait=True, arguments=[str(done)])
+    ranks = await start_ranks(2, COUNTING, wait=True, arguments=[str(done)])
     first = proc_net.free_ports(4)
     async with tunnel(*((first + n, rank.port) for n, rank in enumerate(ranks))):
         found = await doctor.only("port-range", f"127.0.0.1:{first}-{first + 3}")

@@ -13,16 +13,8 @@ import pytest
 from dap_mux.client import ConnectionLost, RequestFailed
 from dap_mux.system import procfs
 from tests.doctor.conftest import Doctor, endpoint, user
-from tests.doctor.subjects import (
-    ATTACH,
-    PROGRAM,
-    Connect,
-    StartRanks,
-    left,
-    program,
-    reason,
-    tunnel,
-)
+from tests.doctor.subjects import ATTACH, Connect, left, program, reason, tunnel
+from tests.real.driving import COUNTING, StartRanks, joined
 from tests.support.processes import proc_net
 from tests.support.processes.commands import LIMIT, User, listed
 from tests.support.processes.ranks import Rank
@@ -68,8 +60,7 @@ async def test_a_session_whose_rank_somebody_else_has(
     other = await connect(running.port, strict=False)
     await other.handshake(ATTACH, timeout=LIMIT)
     attach = await user.start("attach", endpoint(running))
-    client = await attach.client()
-    await client.handshake(ATTACH, timeout=LIMIT)
+    client = await joined(attach, attach=ATTACH)
     await reason(client, "already being debugged")
     found = await doctor.only("already-attached")
     assert found["ranks"] == "0"
@@ -86,7 +77,7 @@ async def test_a_bare_connection(
 ) -> None:
     """It ends the adapter, silences it, or (rarely) does no harm; the doctor tells which."""
     for _ in range(10):
-        (rank,) = await start_ranks(1, PROGRAM, wait=False, arguments=[str(done)])
+        (rank,) = await start_ranks(1, COUNTING, wait=False, arguments=[str(done)])
         with socket.create_connection(("127.0.0.1", rank.port)):
             pass
         await left(rank)  # or dead of it; while it does not know yet, the doctor says just that
@@ -163,8 +154,7 @@ async def test_a_rank_that_was_continued_while_it_ran(
         await first.request("threads", timeout=1)
     await first.close()
     attach = await user.start("attach", endpoint(running))
-    client = await attach.client(all_answered=False)
-    await client.handshake(ATTACH, timeout=LIMIT)
+    client = await joined(attach, attach=ATTACH, all_answered=False)
     await reason(client, "already being debugged")
     found = await doctor.only("wedged-adapter")
     assert "no other client is connected" in found["evidence"][0]

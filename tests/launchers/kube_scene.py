@@ -20,15 +20,18 @@ import pytest
 from dap_mux.system.procfs import command_line
 from tests.launchers import tour
 from tests.launchers.tools import command
-from tests.real.driving import line_of, script
+from tests.real.driving import COUNTING
+from tests.support.hosts.private_network import possible
 from tests.support.kube_server import Cluster, KubeServer, Pod, cluster, kube_server
 from tests.support.processes.commands import LIMIT, User
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 JOB: Final = "train"
-LOOP: Final = script("until_told")
-COUNT: Final = line_of(LOOP, "count")
 OLDEST: Final = (1, 31)
+NEEDS_PODS: Final = pytest.mark.skipif(
+    not possible(), reason="only root may make pods with own networks"
+)
+IN_PODS: Final = [pytest.mark.timeout(240), NEEDS_PODS]
 PYTHON: Final = {"PYTHONPATH": str(ROOT)}
 
 
@@ -64,7 +67,7 @@ class Scene:
         done = self.user.folder / "done"
         pods = [self.pod(number) for number in range(count)]
         for pod in pods:
-            await self.run(pod, LOOP, str(done))
+            await self.run(pod, COUNTING, str(done))
         return pods, done
 
     def forward_of(self, pod: Pod) -> int:
@@ -100,6 +103,12 @@ async def kubernetes(user: User, tmp_path: Path) -> AsyncIterator[Scene]:
             user.environ["KUBECONFIG"] = str(server.kubeconfig)
             user.environ["PATH"] = f"{kubectl.parent}:{os.environ['PATH']}"
             yield Scene(user, made, server)
+
+
+@pytest.fixture
+async def scene(user: User, tmp_path: Path) -> AsyncIterator[Scene]:
+    async with kubernetes(user, tmp_path) as made:
+        yield made
 
 
 @asynccontextmanager

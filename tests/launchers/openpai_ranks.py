@@ -15,13 +15,12 @@ from pathlib import Path
 from typing import Final
 
 from tests.real.command_line.test_docs_ranks import JOB, platform
-from tests.real.driving import script
+from tests.real.driving import COUNTING
 from tests.support.openpai_server import Task
 from tests.support.processes.commands import LIMIT, User
 from tests.support.processes.waiting import until
 
 ROOT: Final = Path(__file__).resolve().parents[2]
-LOOP: Final = script("until_told")
 LOG_SAYS: Final = "listens for a debugger"
 
 
@@ -52,7 +51,7 @@ class Ranks:
 
     async def counts(self, environ: Mapping[str, str], *words: str) -> int:
         """A rank that counts until a file is there."""
-        agent = f"exec python -m dap_mux.rank {shlex.join(words)} {LOOP} {self.done}"
+        agent = f"exec python -m dap_mux.rank {shlex.join(words)} {COUNTING} {self.done}"
         return await self.start(agent, {"DEBUG_PORT_NAME": "debug", **environ})
 
     @property

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from tests.launchers import tour
-from tests.launchers.kube_scene import LOOP, Scene
+from tests.launchers.kube_scene import Scene
+from tests.real.driving import COUNTING
 from tests.support.kube_server import Pod
 from tests.support.processes.commands import LIMIT
 
@@ -156,7 +157,7 @@ class Job:
 
     async def run(self, name: str, labels: Labels) -> None:
         pod = self._scene.cluster.add(name, labels=labels, controlled=True)
-        await self._scene.run(pod, LOOP, str(self.done))
+        await self._scene.run(pod, COUNTING, str(self.done))
         self.pods[name] = pod
 
     async def ends(self, **status: Any) -> None:

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import pytest
+
 from tests.launchers.launching import STARTS
 from tests.launchers.tools import environment
 from tests.support.processes.commands import Command, User
@@ -25,6 +27,12 @@ def ray_cluster() -> Iterator[dict[str, str]]:
     """Variables of a cluster; the path of its sockets may have 107 characters only."""
     with tempfile.TemporaryDirectory(prefix="ray-", ignore_cleanup_errors=True) as folder:
         yield {"RAY_TMPDIR": folder, **ENVIRON}
+
+
+@pytest.fixture
+def cluster() -> Iterator[dict[str, str]]:
+    with ray_cluster() as variables:
+        yield variables
 
 
 @dataclass(frozen=True)

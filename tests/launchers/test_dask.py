@@ -22,6 +22,7 @@ from tests.launchers.launching import ROOT, STARTS, cast, control, launch
 from tests.launchers.named_ranks import first_stop
 from tests.launchers.pages import ours, typed
 from tests.launchers.tools import environment
+from tests.real.driving import joined
 from tests.support.processes.commands import LIMIT, Command, Json, User, bodies, listed, user
 from tests.support.processes.waiting import until
 
@@ -214,8 +215,7 @@ async def test_a_failed_task_runs_again_here_with_its_inputs(
     rerun = ours(typed("dask.md", 2)[1], "dask:tcp://HOST:8786", f"dask:{cluster.address}")
     words = (*rerun, "--python", str(cluster.python))
     run = await user.start(*words)
-    client = await run.client()
-    await client.handshake({"justMyCode": True}, timeout=STARTS)
+    client = await joined(run, timeout=STARTS)
     first = await listed(client, "line", line("present = [reading"), within=STARTS)
     assert (first[0]["group"], first[0]["rank"], first[0]["function"]) == ("rerun", 0, "clean")
     assert await cast(client, "0", "p day.number, day.readings[3]") == [("0", "(11, 'n/a')")]
@@ -265,8 +265,7 @@ async def test_a_driver_runs_with_its_local_cluster_in_one_session(user: User) -
 async def test_one_failed_task_is_one_stop(user: User) -> None:
     """Neither where its traceback is made anew in other processes, nor in the driver."""
     run = await launch(user, environment("dask"), [*ours(typed("dask.md", 0)[0]), "--bad", "11"])
-    client = await run.client()
-    await client.handshake({"justMyCode": True}, timeout=STARTS)
+    client = await joined(run, timeout=STARTS)
     await client.wait_event("stopped", timeout=STARTS)
     entries = await stopped_somewhere(client)
     (entry,) = [each for each in entries if each["state"] == "stopped"]

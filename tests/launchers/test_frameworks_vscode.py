@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -12,7 +11,7 @@ import pytest
 
 from tests.launchers.launching import EXAMPLES, STARTS, launch, line
 from tests.launchers.pages import ours, typed
-from tests.launchers.ray_scene import ray_cluster
+from tests.launchers.ray_scene import cluster
 from tests.launchers.tools import environment
 from tests.support.processes.commands import Command, User
 from tests.vscode.code_server import CodeServer
@@ -20,7 +19,7 @@ from tests.vscode.conftest import browser, own_server, user
 from tests.vscode.scene import OpenWindow, configuration
 from tests.vscode.workbench import CONSOLE, RANKS, VARIABLES, Row, Window
 
-__all__ = ["browser", "own_server", "user"]
+__all__ = ["browser", "cluster", "own_server", "user"]
 
 pytestmark = [
     pytest.mark.slow,
@@ -92,12 +91,6 @@ JOBS: Final = (
         result="step 2: weight 1.4612, good enough: False",
     ),
 )
-
-
-@pytest.fixture
-def cluster() -> Iterator[dict[str, str]]:
-    with ray_cluster() as variables:
-        yield variables
 
 
 @pytest.mark.parametrize("job", JOBS, ids=[job.engine for job in JOBS])

@@ -21,6 +21,7 @@ from dap_mux.client import DapClient
 from dap_mux.system import procfs
 from tests.launchers.launching import cast
 from tests.launchers.tools import environment
+from tests.real.driving import joined
 from tests.support.processes.commands import LIMIT, Command, User, listed, user
 from tests.support.processes.mpi import mpi_environ
 from tests.support.processes.proc_net import free_ports
@@ -120,8 +121,7 @@ async def culprit_of(command: Command) -> tuple[DapClient, int]:
         within=2 * LIMIT,
         what="a debugger in the culprit",
     )
-    client = await command.client()
-    await client.handshake({}, timeout=STARTS)
+    client = await joined(command, attach={}, timeout=STARTS)
     (entry,) = await listed(client, "state", "running", within=2 * LIMIT)
     assert entry["rank"] == CULPRIT
     return client, entry["threadId"]

@@ -6,31 +6,19 @@ The API server is ours (tests/support/kube_server); pods are networks of this ma
 from __future__ import annotations
 
 import signal
-from collections.abc import AsyncIterator
 from pathlib import Path
-
-import pytest
 
 from dap_mux.client import DapClient
 from tests.launchers import tour
-from tests.launchers.kube_scene import COUNT, JOB, LOOP, Scene, kubernetes
-from tests.support.hosts.private_network import possible
+from tests.launchers.kube_scene import IN_PODS, JOB, Scene, scene
+from tests.real.driving import COUNT, COUNTING
 from tests.support.kube_server import Pod
-from tests.support.processes.commands import LIMIT, User, bodies, listed, quiet, user
+from tests.support.processes.commands import LIMIT, bodies, listed, quiet, user
 from tests.support.processes.waiting import until
 
-__all__ = ["user"]
+__all__ = ["scene", "user"]
 
-pytestmark = [
-    pytest.mark.timeout(240),
-    pytest.mark.skipif(not possible(), reason="only root may make pods with own networks"),
-]
-
-
-@pytest.fixture
-async def scene(user: User, tmp_path: Path) -> AsyncIterator[Scene]:
-    async with kubernetes(user, tmp_path) as made:
-        yield made
+pytestmark = IN_PODS
 
 
 def returns(client: DapClient, row: int) -> int:
@@ -47,7 +35,7 @@ async def test_tunnels_break_and_pods_start_again(scene: Scene) -> None:
     attach = await scene.user.start("attach", f"k8s:job/{JOB}", env=without)
     client = await attach.client()
     condition = f"__import__('os').path.exists({str(flag)!r})"
-    here = {LOOP: [{"line": COUNT, "condition": condition}]}
+    here = {COUNTING: [{"line": COUNT, "condition": condition}]}
     await client.handshake({"justMyCode": True}, breakpoints=here, timeout=LIMIT)
     entries = await listed(client, "state", *["running"] * 4)
     rows = [entry["threadId"] for entry in entries]
@@ -102,10 +90,10 @@ async def restart_and_move(scene: Scene, client: DapClient, pods: list[Pod], don
     told = [body["output"] for body in bodies(client, "output") if crash in body["output"]]
     assert len(told) == 1, told
     assert f"see `kubectl logs --previous {pods[1].name}`" in told[0]
-    await scene.run(pods[1], LOOP, str(done))
+    await scene.run(pods[1], COUNTING, str(done))
     await listed(client, "line", *[COUNT] * 4)
     await scene.cluster.delete(pods[3].name)
     why = f"pod {pods[3].name} was deleted; perhaps another will replace it"
     await listed(client, "reason", here, here, here, why)
     pods[3] = scene.pod(3, "b")
-    await scene.run(pods[3], LOOP, str(done))
+    await scene.run(pods[3], COUNTING, str(done))

@@ -5,34 +5,22 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import AsyncIterator
 from functools import partial
 from pathlib import Path
 from typing import Final
 
-import pytest
-
 from tests.launchers import tour
-from tests.launchers.kube_scene import COUNT, JOB, LOOP, Scene, adapters_of, kubernetes
-from tests.support.hosts.private_network import possible
+from tests.launchers.kube_scene import IN_PODS, JOB, Scene, adapters_of, scene
+from tests.real.driving import COUNT, COUNTING, joined
 from tests.support.kube_server import Pod
-from tests.support.processes.commands import LIMIT, User, listed, user
+from tests.support.processes.commands import LIMIT, listed, user
 from tests.support.processes.waiting import until
 
-__all__ = ["user"]
+__all__ = ["scene", "user"]
 
-pytestmark = [
-    pytest.mark.timeout(240),
-    pytest.mark.skipif(not possible(), reason="only root may make pods with own networks"),
-]
-HERE: Final = {LOOP: [{"line": COUNT}]}
+pytestmark = IN_PODS
+HERE: Final = {COUNTING: [{"line": COUNT}]}
 FAILED: Final = "has failed: exit code 3 (Error); see `kubectl "
-
-
-@pytest.fixture
-async def scene(user: User, tmp_path: Path) -> AsyncIterator[Scene]:
-    async with kubernetes(user, tmp_path) as made:
-        yield made
 
 
 async def test_pods_that_have_failed_are_named(scene: Scene) -> None:
@@ -51,8 +39,7 @@ async def test_a_job_without_retries_is_over_when_it_has_failed(scene: Scene) ->
     scene.cluster.job(JOB)
     pod = scene.pod(0)
     attach = await scene.user.start("attach", f"k8s:job/{JOB}")
-    client = await attach.client()
-    await client.handshake({}, timeout=LIMIT)
+    client = await joined(attach, attach={})
     await pod.fails(3)
     await attach.says(FAILED)
     scene.cluster.job(JOB, Failed="BackoffLimitExceeded")  # a moment after its last pod
@@ -76,9 +63,8 @@ async def test_the_job_itself_may_not_be_asked(scene: Scene) -> None:
     assert FAILED in attach.err
     pod = scene.pod(0, "b")
     done = scene.user.folder / "done"
-    await scene.run(pod, LOOP, str(done))
-    client = await attach.client()
-    await client.handshake({}, breakpoints=HERE, timeout=LIMIT)
+    await scene.run(pod, COUNTING, str(done))
+    client = await joined(attach, HERE, attach={})
     await listed(client, "line", COUNT)
     done.touch()
     await tour.let_go(client)
@@ -89,8 +75,7 @@ async def test_a_pod_that_no_node_takes(scene: Scene) -> None:
     pod = scene.pod(0)
     pod.unscheduled = "0/3 nodes are available: 3 Insufficient nvidia.com/gpu."
     attach = await scene.user.start("attach", f"k8s:job/{JOB}")
-    client = await attach.client()
-    await client.handshake({}, timeout=LIMIT)
+    client = await joined(attach, attach={})
     await listed(client, "reason", f"pod {pod.name} is Pending: Unschedulable: {pod.unscheduled}")
 
 
@@ -98,8 +83,7 @@ async def test_a_tunnel_that_ends_with_its_pod_is_not_told(scene: Scene) -> None
     """The pod's processes end first, then the forward, and the cluster says so last of all."""
     pods, done = await scene.loops(2)
     attach = await scene.user.start("attach", f"k8s:job/{JOB}")
-    client = await attach.client()
-    await client.handshake({}, breakpoints=HERE, timeout=LIMIT)
+    client = await joined(attach, HERE, attach={})
     await listed(client, "line", COUNT, COUNT)
     done.touch()
     await tour.let_go(client)
@@ -132,8 +116,7 @@ async def test_an_adapter_that_alone_has_died(scene: Scene) -> None:
     """It was there for child processes; the rank is attached again through the tunnel."""
     (pod,), done = await scene.loops(1)
     attach = await scene.user.start("attach", f"k8s:job/{JOB}")
-    client = await attach.client()
-    await client.handshake({"subProcess": True}, timeout=LIMIT)
+    client = await joined(attach, attach={"subProcess": True})
     await listed(client, "state", "running")
     (adapter,) = adapters_of(pod)
     os.kill(adapter, signal.SIGKILL)

@@ -9,37 +9,25 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, Final
 
-import pytest
-
 from dap_mux.client import DapClient
 from tests.launchers import tour
-from tests.launchers.kube_scene import PYTHON, ROOT, Scene, kubernetes, shell
+from tests.launchers.kube_scene import IN_PODS, PYTHON, ROOT, Scene, scene, shell
+from tests.real.driving import joined
 from tests.support.clients.conversation import Conversation
-from tests.support.hosts.private_network import possible
 from tests.support.kube_server import Pod
-from tests.support.processes.commands import LIMIT, User, user
+from tests.support.processes.commands import LIMIT, user
 from tests.support.processes.proc_net import free_ports
 from tests.support.processes.waiting import until
 
-__all__ = ["user"]
+__all__ = ["scene", "user"]
 
-pytestmark = [
-    pytest.mark.timeout(240),
-    pytest.mark.skipif(not possible(), reason="only root may make pods with own networks"),
-]
+pytestmark = IN_PODS
 EXAMPLES: Final = ROOT / "examples" / "kubernetes"
 BLOCK: Final = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 Json = dict[str, Any]
-
-
-@pytest.fixture
-async def scene(user: User, tmp_path: Path) -> AsyncIterator[Scene]:
-    async with kubernetes(user, tmp_path) as made:
-        yield made
 
 
 def commands(heading: str) -> list[str]:
@@ -220,8 +208,7 @@ async def test_a_ranks_log_says_how_to_attach_from_outside(scene: Scene) -> None
     said = re.search(r"on 127\.0\.0\.1:5678 .*: dap-mux attach (\S+)$", pod.output, re.MULTILINE)
     assert said, pod.output
     attach = await scene.user.start("attach", said[1])
-    client = await attach.client()
-    await client.handshake({}, timeout=LIMIT)
+    await joined(attach, attach={})
     assert await pod.ended(within=LIMIT) == 0
     assert (await attach.ends()).code == 0
 

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from contextlib import aclosing
 from functools import partial
-from pathlib import Path
 from typing import Final
 
 import pytest
@@ -20,25 +19,16 @@ from dap_mux.cluster.kubernetes import Kubernetes, pod_source
 from dap_mux.cluster.source import SourceSpec
 from dap_mux.pure.errors import DapMuxError
 from tests.launchers import tour
-from tests.launchers.kube_scene import COUNT, JOB, LOOP, Scene, kubernetes, listening_in, shell
-from tests.support.hosts.private_network import possible
-from tests.support.processes.commands import LIMIT, User, bodies, listed, quiet, user
+from tests.launchers.kube_scene import IN_PODS, JOB, Scene, listening_in, scene, shell
+from tests.real.driving import COUNT, COUNTING, joined
+from tests.support.processes.commands import LIMIT, bodies, listed, quiet, user
 from tests.support.processes.proc_net import free_ports
 from tests.support.processes.waiting import until
 
-__all__ = ["user"]
+__all__ = ["scene", "user"]
 
-pytestmark = [
-    pytest.mark.timeout(240),
-    pytest.mark.skipif(not possible(), reason="only root may make pods with own networks"),
-]
-HERE: Final = {LOOP: [{"line": COUNT}]}
-
-
-@pytest.fixture
-async def scene(user: User, tmp_path: Path) -> AsyncIterator[Scene]:
-    async with kubernetes(user, tmp_path) as made:
-        yield made
+pytestmark = IN_PODS
+HERE: Final = {COUNTING: [{"line": COUNT}]}
 
 
 async def test_two_ranks_in_each_pod_and_some_come_late(scene: Scene) -> None:
@@ -47,10 +37,9 @@ async def test_two_ranks_in_each_pod_and_some_come_late(scene: Scene) -> None:
     pods = [scene.pod(0), scene.pod(1)]
     pods[0].exec_allowed = False
     for pod in pods:
-        await scene.run(pod, LOOP, str(done))
+        await scene.run(pod, COUNTING, str(done))
     attach = await scene.user.start("attach", f"trainer=k8s:training/job/{JOB}:5678+2")
-    client = await attach.client()
-    await client.handshake({"justMyCode": True}, breakpoints=HERE, timeout=LIMIT)
+    client = await joined(attach, HERE)
     entries = await listed(client, "line", COUNT, None, COUNT, None)
     assert {entry["group"] for entry in entries} == {"trainer"}
     why = f"nothing listens on port 5679 of pod {pods[1].name} yet"
@@ -58,7 +47,7 @@ async def test_two_ranks_in_each_pod_and_some_come_late(scene: Scene) -> None:
     await until(lambda: refusals(scene, pods[0].name) > 1, within=LIMIT, what="tried twice")
 
     for pod in pods:
-        await scene.run(pod, LOOP, str(done), port=5679)
+        await scene.run(pod, COUNTING, str(done), port=5679)
     await listed(client, "line", *[COUNT] * 4)
     assert [each for each in bodies(client, "thread") if each["reason"] == "exited"] == []
     done.touch()
@@ -72,7 +61,7 @@ async def test_a_rank_that_ends_before_anybody_attaches_while_its_container_runs
     """It has listened, and the other rank of the pod still does."""
     done, pod = scene.user.folder / "done", scene.pod(0)
     for port in (5678, 5679):
-        await scene.run(pod, LOOP, str(done), port=port)
+        await scene.run(pod, COUNTING, str(done), port=port)
     await until(lambda: {5678, 5679} <= listening_in(pod), within=LIMIT, what="both listen")
     attach = await scene.user.start("attach", f"trainer=k8s:training/job/{JOB}:5678+2")
     client = await attach.client()
@@ -114,18 +103,17 @@ async def test_a_loop_of_the_users_own(scene: Scene) -> None:
     async with shell(scene, "".join(loops) + "wait"):
         ends = [f"localhost:{port}" for port in ports]
         attach = await scene.user.start("attach", *ends, env=tour.without_clocks(scene.user))
-        client = await attach.client()
-        await client.handshake({"justMyCode": True}, timeout=LIMIT)
+        client = await joined(attach)
         rows = [each["threadId"] for each in await listed(client, "state", "running", "running")]
         for time in range(2):
-            await quiet(client, HERE if time else {LOOP: []})
+            await quiet(client, HERE if time else {COUNTING: []})
             before = len(bodies(client, "thread"))
             scene.user.signal(scene.forward_of(pods[1]), signal.SIGKILL)
             is_back = partial(back, client, rows[1], before)
             await until(is_back, within=LIMIT, what=f"back {time}")
             await client.request(
                 "setBreakpoints",
-                {"source": {"path": LOOP}, "breakpoints": HERE[LOOP]},
+                {"source": {"path": COUNTING}, "breakpoints": HERE[COUNTING]},
                 timeout=LIMIT,
             )
             await listed(client, "line", COUNT, COUNT)
@@ -144,8 +132,7 @@ async def test_every_rank_ends_and_its_pod_starts_again(scene: Scene) -> None:
     """Also as another pod, where its job makes one: the session waits until the job has done."""
     (pod,), done = await scene.loops(1)
     attach = await scene.user.start("attach", f"k8s:job/{JOB}")
-    client = await attach.client()
-    await client.handshake({"justMyCode": True}, breakpoints=HERE, timeout=LIMIT)
+    client = await joined(attach, HERE)
     for again in ("the container", "the job"):
         await listed(client, "line", COUNT)
         done.touch()
@@ -157,7 +144,7 @@ async def test_every_rank_ends_and_its_pod_starts_again(scene: Scene) -> None:
         else:
             await pod.fails()
             pod = scene.pod(0, "b")
-        await scene.run(pod, LOOP, str(done))
+        await scene.run(pod, COUNTING, str(done))
     await listed(client, "line", COUNT)
     assert bodies(client, "terminated") == []
     done.touch()
@@ -299,8 +286,7 @@ async def test_where_pods_may_not_be_watched(scene: Scene) -> None:
     attach = await scene.user.start("attach", f"oc:job/{JOB}")
     await attach.says("no ranks yet")
     (pod,), done = await scene.loops(1)
-    client = await attach.client()
-    await client.handshake({"justMyCode": True}, breakpoints=HERE, timeout=LIMIT)
+    client = await joined(attach, HERE)
     await listed(client, "line", COUNT)
     done.touch()
     await tour.let_go(client)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -17,14 +16,15 @@ import pytest
 from dap_mux.client import DapClient
 from tests.launchers.launching import STARTS, documented, launch, line
 from tests.launchers.named_ranks import AWAY, ranks
-from tests.launchers.ray_scene import ray_cluster
+from tests.launchers.ray_scene import cluster
 from tests.launchers.tools import environment
+from tests.real.driving import joined
 from tests.support.processes.commands import LIMIT, Command, User, user
 from tests.support.processes.mpi import mpi_environ
 from tests.support.processes.proc_net import free_ports
 from tests.support.processes.waiting import until
 
-__all__ = ["user"]
+__all__ = ["cluster", "user"]
 
 pytestmark = pytest.mark.timeout(300)
 MOMENTS: Final = ("before", "while", "after")
@@ -120,12 +120,6 @@ async def test_the_ranks_of_a_launcher(user: User, name: str, moment: str) -> No
     await ends(user, run)
 
 
-@pytest.fixture
-def cluster() -> Iterator[dict[str, str]]:
-    with ray_cluster() as variables:
-        yield variables
-
-
 @pytest.mark.parametrize("moment", MOMENTS)
 @pytest.mark.parametrize("dial", [(), ("--dial",)], ids=["listens", "calls"])
 @pytest.mark.parametrize("engine", ["ray", "dask", "monarch"])
@@ -164,8 +158,7 @@ async def test_the_ranks_of_a_cluster(
 
 async def left(user: User, session: Command, moment: str) -> None:
     """Attach to a session, leave at this moment, and let all ranks come that have not yet."""
-    client = await session.client()
-    await client.handshake({"justMyCode": True}, timeout=STARTS)
+    client = await joined(session, timeout=STARTS)
     go, more = (user.folder / name for name in ("go", "more"))
     if moment != "before":
         go.touch()

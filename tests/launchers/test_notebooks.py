@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import shutil
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,11 +14,11 @@ from dap_mux.client import DapClient
 from tests.launchers.launching import EXAMPLES, STARTS, cast, launch, line, released
 from tests.launchers.named_ranks import ranks
 from tests.launchers.pages import ours, typed
-from tests.launchers.ray_scene import ray_cluster
+from tests.launchers.ray_scene import cluster
 from tests.launchers.tools import environment
 from tests.support.processes.commands import LIMIT, Json, User, user
 
-__all__ = ["user"]
+__all__ = ["cluster", "user"]
 
 pytestmark = pytest.mark.timeout(300)
 NAME: Final = "driver.ipynb"
@@ -85,12 +84,6 @@ DRIVERS: Final = (
         result="step 2: policy 1.9865",
     ),
 )
-
-
-@pytest.fixture
-def cluster() -> Iterator[dict[str, str]]:
-    with ray_cluster() as variables:
-        yield variables
 
 
 @pytest.mark.parametrize("driver", DRIVERS, ids=[each.engine for each in DRIVERS])

@@ -14,14 +14,14 @@ from typing import Any, Final
 import pytest
 
 from tests.launchers import tour
-from tests.launchers.openpai_ranks import LOOP, ROOT, Ranks, in_task, job_command, tasks
+from tests.launchers.openpai_ranks import ROOT, Ranks, in_task, job_command, tasks
 from tests.launchers.pages import ours, typed
 from tests.real.command_line.test_docs_ranks import platform
-from tests.real.driving import line_of
+from tests.real.driving import COUNTING, joined
 from tests.support.hosts.private_network import possible
 from tests.support.hosts.ssh_hosts import SshHosts, ssh_hosts
 from tests.support.openpai_server import TOKEN, OpenPaiServer, Task, openpai_server
-from tests.support.processes.commands import LIMIT, User, listed, user
+from tests.support.processes.commands import LIMIT, User, line_of, listed, user
 from tests.support.processes.proc_net import free_ports
 from tests.support.security import certificate_in
 
@@ -30,7 +30,7 @@ __all__ = ["user"]
 pytestmark = pytest.mark.timeout(240)
 PAGE: Final = (ROOT / "docs/openpai.md").read_text("utf-8")
 URL: Final = "https://pai.example.com"
-COUNT: Final = line_of(LOOP, "count")
+COUNT: Final = line_of(COUNTING, "count")
 
 
 @pytest.fixture
@@ -124,8 +124,7 @@ async def test_roles_are_groups(user: User, ranks: Ranks, server: OpenPaiServer)
         await ranks.counts({"RANK": str((port - base) % 2), "WORLD_SIZE": "2"}, "--port", str(port))
     await ranks.listen(4)
     attach = await user.start("attach", f"openpai:{server.url}/me/train+2")
-    client = await attach.client()
-    await client.handshake({}, breakpoints={LOOP: [{"line": COUNT}]}, timeout=LIMIT)
+    client = await joined(attach, {COUNTING: [{"line": COUNT}]}, attach={})
     entries = await listed(client, "line", *[COUNT] * 4)
     found = {(each["group"], each["rank"]): each["endpoint"].rpartition(":")[2] for each in entries}
     assert found == {
@@ -144,8 +143,7 @@ async def test_a_job_that_waits_fails_and_is_tried_again(
     attach = await user.start("attach", f"openpai:{server.url}/me/train")
     await attach.says("no ranks yet; waiting for them")
     await attach.says("job me/train waits (AttemptPreparing); retrying")
-    client = await attach.client()
-    await client.handshake({}, breakpoints={LOOP: [{"line": COUNT}]}, timeout=LIMIT)
+    client = await joined(attach, {COUNTING: [{"line": COUNT}]}, attach={})
 
     server.state, server.sub_state = "RUNNING", "AttemptRunning"
     server.roles["train"] = first, second = tasks(base, 2)
@@ -192,8 +190,7 @@ async def test_a_task_without_a_debugger_is_named(
     await ranks.counts(in_task(0, base))
     attach = await user.start("attach", f"openpai:{server.url}/me/train")
     await attach.says("task train/1 has failed: exit code 124 (a rank exits with it when no")
-    client = await attach.client()
-    await client.handshake({}, timeout=LIMIT)
+    client = await joined(attach, attach={})
     entries = await listed(client, "state", "running")
     assert [each["rank"] for each in entries] == [first.index]
 
@@ -272,8 +269,7 @@ async def test_tasks_without_ssh(user: User, server: OpenPaiServer) -> None:
     server.roles["w"] = tasks(free_ports(1), 1)
     attach = await user.start("attach", f"openpai:{server.url}/me/train,ssh")
     await attach.says("the tasks on 127.0.0.1 have no ssh port")
-    client = await attach.client()
-    await client.handshake({}, timeout=LIMIT)
+    client = await joined(attach, attach={})
     await listed(
         client,
         "reason",

@@ -5,19 +5,14 @@ from __future__ import annotations
 import signal
 from typing import Any
 
-import pytest
-
 from dap_mux.client import DapClient
+from tests.launchers.kube_scene import IN_PODS
 from tests.launchers.pod import AFTER, CUDA, GPU, LIMIT, MATMUL, SCRIPT, walkthrough
-from tests.support.hosts.private_network import possible
 from tests.support.processes.commands import User, bodies, listed, user
 
 __all__ = ["user"]
 
-pytestmark = [
-    pytest.mark.timeout(240),
-    pytest.mark.skipif(not possible(), reason="only root may make pods with own networks"),
-]
+pytestmark = IN_PODS
 Json = dict[str, Any]
 
 

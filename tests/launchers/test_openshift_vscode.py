@@ -11,8 +11,8 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser
 
+from tests.launchers.kube_scene import NEEDS_PODS
 from tests.launchers.pod import AFTER, CUDA, GPU, MATMUL, NAMESPACE, POD, SCRIPT, Pod, walkthrough
-from tests.support.hosts.private_network import possible
 from tests.support.processes.commands import User
 from tests.vscode.code_server import CodeServer, Missing, chromium, entry, serving
 from tests.vscode.conftest import PACKAGE
@@ -25,7 +25,7 @@ pytestmark = [
     pytest.mark.long,
     pytest.mark.timeout(480),
     pytest.mark.asyncio(loop_scope="session"),
-    pytest.mark.skipif(not possible(), reason="only root may make pods with own networks"),
+    NEEDS_PODS,
 ]
 FILE: Final = f"workspace/{SCRIPT}"
 

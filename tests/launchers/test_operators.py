@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Callable
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any, Final
 
 import pytest
 
 from dap_mux.client import DapClient
 from tests.launchers import tour
-from tests.launchers.kube_scene import COUNT, LOOP, ROOT, Scene, kubernetes
+from tests.launchers.kube_scene import IN_PODS, ROOT, Scene, scene
 from tests.launchers.operator_jobs import (
     MPI,
     NAME,
@@ -25,23 +24,14 @@ from tests.launchers.operator_jobs import (
     replica,
     replicated,
 )
-from tests.support.hosts.private_network import possible
-from tests.support.processes.commands import LIMIT, User, listed, user
+from tests.real.driving import COUNT, COUNTING, joined
+from tests.support.processes.commands import LIMIT, listed, user
 
-__all__ = ["user"]
+__all__ = ["scene", "user"]
 
-pytestmark = [
-    pytest.mark.timeout(240),
-    pytest.mark.skipif(not possible(), reason="only root may make pods with own networks"),
-]
+pytestmark = IN_PODS
 Json = dict[str, Any]
 PAGE: Final = ROOT / "docs" / "kubernetes.md"
-
-
-@pytest.fixture
-async def scene(user: User, tmp_path: Path) -> AsyncIterator[Scene]:
-    async with kubernetes(user, tmp_path) as made:
-        yield made
 
 
 @pytest.mark.parametrize("operator", [PYTORCH, MPI, SET, RAY], ids=lambda one: one.endpoint)
@@ -51,8 +41,7 @@ async def test_a_job_of_an_operator_is_one_session(scene: Scene, operator: Opera
     job.declare()
     await job.start()
     attach = await scene.user.start("attach", endpoint_on_the_page(operator))
-    client = await attach.client()
-    await client.handshake({}, breakpoints={LOOP: [{"line": COUNT}]}, timeout=LIMIT)
+    client = await joined(attach, {COUNTING: [{"line": COUNT}]}, attach={})
     entries = await listed(client, "line", *[COUNT] * tour.RANKS)
     hosts = {(each["group"], each["rank"]): each["host"] for each in entries}
     assert hosts == dict(zip(operator.rows, operator.pods, strict=True))
@@ -74,6 +63,7 @@ async def test_a_job_of_an_operator_is_one_session(scene: Scene, operator: Opera
     await client.wait_event("terminated", timeout=LIMIT)
     await client.close()
     assert (await attach.ends()).code == 0
+    assert operator is not PYTORCH or f"PyTorchJob {NAME} is complete" in attach.err
     await scene.user.nothing_is_left(within=LIMIT)
 
 
@@ -185,39 +175,12 @@ async def test_a_job_that_makes_no_sense(
     assert "\x1b" not in done.err
 
 
-async def test_the_program_of_a_pytorchjob(scene: Scene) -> None:
-    """A breakpoint for two of its ranks, a step over the all-reduce, and the usual result."""
-    job = Job(scene, PYTORCH)
-    job.declare()
-    pods = []
-    for rank, (name, labels) in enumerate(PYTORCH.pods.items()):
-        told = {"RANK": str(rank), "WORLD_SIZE": str(tour.RANKS), "MASTER_PORT": "29500"}
-        env = {**told, "MASTER_ADDR": "10.78.0.2"}  # the first pod
-        pod = scene.cluster.add(name, labels=labels, env=env, controlled=True)
-        await scene.run(pod, str(tour.PROGRAM), *tour.OPTIONS)
-        pods.append(pod)
-    attach = await scene.user.start("attach", f"k8s:{scene.cluster.namespace}/pytorchjob/{NAME}")
-    client = await attach.client()
-    await tour.attach(client, str(tour.PROGRAM))
-    await tour.two_held(client)
-    await tour.ask_and_step(client)
-    await tour.let_go(client)
-    assert [await pod.ended(within=LIMIT) for pod in pods] == [0] * tour.RANKS
-    tour.check_result("".join(pod.output for pod in pods))
-    scene.cluster.custom.ends("pytorchjobs", NAME, "Succeeded", "PyTorchJobSucceeded")
-    await client.wait_event("terminated", timeout=LIMIT)
-    await client.close()
-    assert (await attach.ends()).code == 0
-    assert f"PyTorchJob {NAME} is complete" in attach.err
-
-
 async def test_the_labels_are_enough_where_the_job_may_not_be_read(scene: Scene) -> None:
     not_allowed(scene)
     job = Job(scene, PYTORCH)
     await job.start()
     attach = await scene.user.start("attach", f"oc:{scene.cluster.namespace}/pytorchjob/{NAME}")
-    client = await attach.client()
-    await client.handshake({}, timeout=LIMIT)
+    client = await joined(attach, attach={})
     entries = await listed(client, "state", *["running"] * tour.RANKS)
     assert [each["host"] for each in entries] == list(PYTORCH.pods)
 
@@ -229,8 +192,7 @@ async def test_a_ray_job_gets_its_cluster_later_and_another_when_it_is_tried_aga
     custom.put("rayjobs", NAME, {}, {"jobDeploymentStatus": "Initializing"})
     attach = await scene.user.start("attach", f"k8s:rayjob/{NAME}")
     await attach.says(f"RayJob {NAME} has no Ray cluster yet (Initializing)")
-    client = await attach.client()
-    await client.handshake({}, breakpoints={LOOP: [{"line": COUNT}]}, timeout=LIMIT)
+    client = await joined(attach, {COUNTING: [{"line": COUNT}]}, attach={})
     custom.put("rayjobs", NAME, {}, {"jobDeploymentStatus": "WaitForDashboard"})
     await attach.says("has no Ray cluster yet (WaitForDashboard)")  # and the session goes on
     job = Job(scene, RAY)
@@ -249,8 +211,7 @@ async def test_a_job_set_restarts(scene: Scene) -> None:
     job.declare()
     await job.start()
     attach = await scene.user.start("attach", f"k8s:jobset/{NAME}")
-    client = await attach.client()
-    await client.handshake({}, breakpoints={LOOP: [{"line": COUNT}]}, timeout=LIMIT)
+    client = await joined(attach, {COUNTING: [{"line": COUNT}]}, attach={})
     await listed(client, "line", *[COUNT] * tour.RANKS)
     for name in SET.pods:
         await scene.cluster.delete(name)
@@ -271,13 +232,12 @@ async def test_several_ranks_in_each_pod(scene: Scene) -> None:
     for name, labels in [*PYTORCH.pods.items()][:2]:
         pod = scene.cluster.add(name, labels=labels, controlled=True)
         for local in range(2):
-            await scene.run(pod, LOOP, str(done), port=5678 + local)
+            await scene.run(pod, COUNTING, str(done), port=5678 + local)
     short = await scene.user.start("attach", f"k8s:pytorchjob/{NAME}")
     await short.says("the job has 2 ranks in each pod, more than the endpoint has ports")
     await short.close()
     attach = await scene.user.start("attach", f"k8s:pytorchjob/{NAME}:5678+2")
-    client = await attach.client()
-    await client.handshake({}, breakpoints={LOOP: [{"line": COUNT}]}, timeout=LIMIT)
+    client = await joined(attach, {COUNTING: [{"line": COUNT}]}, attach={})
     entries = await listed(client, "line", *[COUNT] * 4)
     hosts = [name for name in [*PYTORCH.pods][:2] for _ in range(2)]
     assert [(each["rank"], each["host"]) for each in entries] == [*enumerate(hosts)]
@@ -289,8 +249,7 @@ async def test_a_launcher_that_fails_is_named_and_ends_the_job(scene: Scene) -> 
     job.declare()
     await job.start()
     attach = await scene.user.start("attach", f"k8s:mpijob/{NAME}")
-    client = await attach.client()
-    await client.handshake({}, timeout=LIMIT)
+    client = await joined(attach, attach={})
     await listed(client, "state", *["running"] * tour.RANKS)
     (launcher,) = MPI.others
     await scene.cluster.pods[launcher].fails(1)
@@ -312,8 +271,7 @@ async def test_a_job_that_is_deleted_is_over(scene: Scene) -> None:
     job.declare()
     await job.start()
     attach = await scene.user.start("attach", f"k8s:pytorchjob/{NAME}")
-    client = await attach.client()
-    await client.handshake({}, timeout=LIMIT)
+    client = await joined(attach, attach={})
     await listed(client, "state", *["running"] * tour.RANKS)
     del scene.cluster.custom.objects["pytorchjobs", NAME]
     for name in PYTORCH.pods:

@@ -7,7 +7,6 @@ import os
 import shutil
 import signal
 import time
-from collections.abc import Iterator
 from typing import Final
 
 import pytest
@@ -17,12 +16,13 @@ from dap_mux.client.client import default_filters
 from tests.launchers.launching import EXAMPLES, ROOT, STARTS, cast, control, launch, line, released
 from tests.launchers.named_ranks import first_stop, ranks, standing
 from tests.launchers.pages import ours, typed
-from tests.launchers.ray_scene import SERVICE, Service, ray_cluster
+from tests.launchers.ray_scene import SERVICE, Service, cluster
 from tests.launchers.tools import command, environment
+from tests.real.driving import joined
 from tests.support.processes.commands import LIMIT, Command, Json, User, listed, user
 from tests.support.processes.waiting import until
 
-__all__ = ["user"]
+__all__ = ["cluster", "user"]
 
 pytestmark = pytest.mark.timeout(300)
 RUN, ATTACH, ATTACH_NEAREST = typed("ray.md", 0)
@@ -37,12 +37,6 @@ DEFAULTS: Final = ["uncaught", "userUnhandled"]
 VALUE: Final = line(SERVICE, "# here")
 FOUND: Final = line(SERVICE, "return found")
 FAILED: Final = line(SERVICE, "number / 0")
-
-
-@pytest.fixture
-def cluster() -> Iterator[dict[str, str]]:
-    with ray_cluster() as variables:
-        yield variables
 
 
 def results(output: str) -> list[str]:
@@ -103,16 +97,18 @@ async def test_a_job_that_runs(user: User, cluster: dict[str, str]) -> None:
     await control(client, "next", found["Worker:3"])
     await client.disconnect()
 
-    client = await run.client("next editor")
-    await client.handshake(
-        {"justMyCode": False}, breakpoints={str(SERVICE): [stop]}, timeout=STARTS
+    client = await joined(
+        run,
+        {str(SERVICE): [stop]},
+        name="next editor",
+        attach={"justMyCode": False},
+        timeout=STARTS,
     )
     await standing(client, VALUE, "Worker:1", "Worker:3")
     await left(run, client)
 
     run = await service.attach(ours(ATTACH, "HOST:6379", service.address))
-    client = await run.client()
-    await client.handshake({"justMyCode": True}, breakpoints={str(SERVICE): [stop]}, timeout=STARTS)
+    client = await joined(run, {str(SERVICE): [stop]}, timeout=STARTS)
     await standing(client, VALUE, "Worker:1", "Worker:3")
     await left(run, client)
     assert await service.ends() == "looked [0, 0, 0, 0, 0]\n"  # no port of ours
@@ -123,8 +119,7 @@ async def test_an_actor_in_a_long_method(user: User, cluster: dict[str, str]) ->
     command("gdb")
     service = await Service.start(user, cluster)
     run = await service.attach(ours(ATTACH, "HOST:6379", service.address))
-    client = await run.client()
-    await client.handshake({"justMyCode": True}, timeout=STARTS)
+    client = await joined(run, timeout=STARTS)
     busy = (await standing(client, None, "Busy:0"))["Busy:0"]
     words = ours(ATTACH_PID, "PID", str(busy["pid"]))
     assert busy["state"] == "waiting"
@@ -144,8 +139,7 @@ async def test_rays_own_breakpoint(user: User, cluster: dict[str, str]) -> None:
     """Two tasks wait in it at once, one after an exception: all stop in the user's code."""
     service = await Service.start(user, {**cluster, "RAY_DEBUG_POST_MORTEM": "1"}, "--looks")
     run = await service.attach(ours(ATTACH_NEAREST), RAY_ADDRESS=service.address)
-    client = await run.client()
-    await client.handshake({"justMyCode": True}, timeout=STARTS)
+    client = await joined(run, timeout=STARTS)
     names = await tasks(client, FOUND, FOUND, FAILED)
     *looks, failed = names
     values = dict(await cast(client, " | ".join(looks), "p found"))
@@ -196,8 +190,7 @@ async def test_trouble(user: User, cluster: dict[str, str]) -> None:
     words = ["run", "--", "python", str(TROUBLE)]
     variables = {**cluster, **hooks, **IMPATIENT, "RAY_DEBUG_POST_MORTEM": "1"}
     run = await launch(user, environment("ray"), words, **variables)
-    client = await run.client()
-    await client.handshake({"justMyCode": True}, timeout=STARTS)
+    client = await joined(run, timeout=STARTS)
     found = await standing(client, line(TROUBLE, "share ="), "Worker:3")
     assert found["Worker:3"]["reason"] == "exception"
     assert await cast(client, "Worker:3", "p self.number, by") == [("Worker:3", "(3, 0)")]
@@ -305,8 +298,7 @@ async def test_ray_starts_quietly_after_the_debugger_has_left(
     """Ray closes all files of the processes that it forks: our ports in them are closed already."""
     script = user.script(LATE, "late.py")
     run = await launch(user, environment("ray"), ["run", "--", "python", script], **cluster)
-    client = await run.client()
-    await client.handshake({"justMyCode": True}, timeout=STARTS)
+    client = await joined(run, timeout=STARTS)
     await until(lambda: "begun" in run.out, within=STARTS, what="a driver")
     await client.request("disconnect", {"terminateDebuggee": False}, timeout=LIMIT)
     (user.folder / "go").touch()

@@ -5,31 +5,24 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 import pytest
 
 from tests.launchers.launching import STARTS, launch
-from tests.launchers.ray_scene import SERVICE, ray_cluster
+from tests.launchers.ray_scene import SERVICE, cluster
 from tests.launchers.tools import environment
 from tests.support.processes.commands import Command, Json, User, user
 from tests.support.processes.waiting import until
 
-__all__ = ["user"]
+__all__ = ["cluster", "user"]
 
 pytestmark = pytest.mark.timeout(300)
 SCRIPT: Final = SERVICE.with_name("ray_hung.py")
 WAYS: Final = ("run", "dial", "ray", "pid")
 CALLS: Final = {"lock": "lock.acquire", "sleep": "time.sleep"}
 ASKS: Final = int(os.environ.get("DAP_MUX_WHY_ASKS", "2"))
-
-
-@pytest.fixture
-def cluster() -> Iterator[dict[str, str]]:
-    with ray_cluster() as variables:
-        yield variables
 
 
 async def begun(user: User, cluster: dict[str, str], way: str, how: str) -> list[str]:

@@ -20,6 +20,7 @@ from tests.launchers.launching import (
     weight,
 )
 from tests.launchers.tools import environment
+from tests.real.driving import joined
 from tests.support.processes.commands import LIMIT, User, listed, user
 
 __all__ = ["user"]
@@ -67,8 +68,7 @@ async def test_an_exception_in_one_rank_is_shown_before_torchrun_ends_the_others
     user: User,
 ) -> None:
     run = await launch(user, environment("torch"), documented("--fail"), **ENVIRON)
-    client = await run.client()
-    await client.handshake({"justMyCode": True}, timeout=STARTS)
+    client = await joined(run, timeout=STARTS)
     await listed(client, "state", "running", "running", "stopped", "running", within=STARTS)
     # Where it stands may be known a moment after it is known to stand.
     entries = await listed(client, "function", None, None, "main", None)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,7 +16,7 @@ import pytest
 from dap_mux.client import DapClient
 from dap_mux.engine import Settings
 from tests.doctor.conftest import Doctor
-from tests.real.driving import Driver, line_of, script
+from tests.real.driving import COUNTING, StartRanks, driving, joined
 from tests.real.ranks.agents import Start, start
 from tests.real.ranks.test_untraced import LIMIT, MAIN, PROGRAM, WORK, Files, files, visit
 from tests.support.processes.commands import User, listed, user
@@ -30,17 +29,13 @@ from tests.support.processes.pythons import (
     install,
     python_with,
 )
-from tests.support.processes.ranks import HOST, Rank
+from tests.support.processes.ranks import HOST
 from tests.support.processes.waiting import until
-from tests.support.session import session
 
 pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.heavy]
 __all__ = ["files", "start", "user"]  # fixtures
-StartRanks = Callable[..., Awaitable[list[Rank]]]
 SUPPORTED: Final = [*((NEWEST, version) for version in VERSIONS), (OLDEST, OWN)]
 ALL: Final = [*SUPPORTED, *((debugpy, OWN) for debugpy in TOO_OLD)]
-COUNTER: Final = script("until_told")
-COUNT: Final = line_of(COUNTER, "count")
 PATH: Final = str(Path(__file__).parents[2])  # where these Pythons find dap-mux
 
 
@@ -74,10 +69,9 @@ async def test_a_session(start_ranks: StartRanks, files: Files, python: str) -> 
     """Patched, stopped, asked, stepped, paused and left; the rank's own log has none of it."""
     (rank,) = await start_ranks(1, PROGRAM, wait=False, arguments=files.arguments, python=python)
     await until(lambda: "early" in files.told, within=LIMIT, what="the thread runs")
-    async with session([rank.port]) as running:
-        driver = await Driver.attach(running, breakpoints={PROGRAM: [MAIN]})
+    async with driving([rank.port], {PROGRAM: [MAIN]}) as driver:
         await driver.states("stopped")
-        (known,) = running.engine.core.ranks.values()
+        (known,) = driver.session.engine.core.ranks.values()
         await until(lambda: known.patched is not None, within=LIMIT, what="patched")
         assert known.patched
         frames = await driver.client.request("stackTrace", {"threadId": 1}, timeout=LIMIT)
@@ -156,11 +150,10 @@ async def test_what_is_too_old_is_named(
 ) -> None:
     """With its number, the one that is needed and what to type, by session and doctor."""
     arguments = [str(tmp_path / "done")]
-    (rank,) = await start_ranks(1, COUNTER, wait=False, arguments=arguments, python=python)
+    (rank,) = await start_ranks(1, COUNTING, wait=False, arguments=arguments, python=python)
     number: Any = request.node.callspec.id
     with caplog.at_level(logging.WARNING):
-        async with session([rank.port]) as running:
-            driver = await Driver.attach(running)
+        async with driving([rank.port]) as driver:
             await driver.states("running")
             await driver.leave()
     (said,) = [one.message for one in caplog.records if "debugpy" in one.message]
@@ -168,8 +161,7 @@ async def test_what_is_too_old_is_named(
     assert f"pip install 'debugpy>={OLDEST}'" in said
     await asyncio.sleep(Settings().reconnect_gap)  # no process can connect sooner
     attach = await user.start("attach", f"{HOST}:{rank.port}")
-    client = await attach.client()
-    await client.handshake({"justMyCode": False}, timeout=LIMIT)
+    client = await joined(attach, attach={"justMyCode": False}, timeout=LIMIT)
     await listed(client, "state", "running")
     found = await Doctor(user).only("debugpy-old")
     assert number in found["evidence"][0]

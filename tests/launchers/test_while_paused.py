@@ -17,6 +17,7 @@ from dap_mux.pure.remote.probes import look_at_timeouts
 from dap_mux.rank.injected import source_of
 from tests.doctor.conftest import Doctor
 from tests.launchers.tools import environment
+from tests.real.driving import joined
 from tests.support.processes import proc_net
 from tests.support.processes.commands import LIMIT, User, bodies, line_of, listed, user
 from tests.support.processes.waiting import until
@@ -164,8 +165,7 @@ async def test_a_rank_that_is_let_run_alone_waits_for_the_others(
     after = line_of(SCRIPT, "after the sum")
     async with torchrun(folder) as job:
         attach = await user.start("attach", f"127.0.0.1:{job.port}+{RANKS}")
-        client = await attach.client()
-        await client.handshake({}, breakpoints={SCRIPT: [after]}, timeout=START)
+        client = await joined(attach, {SCRIPT: [after]}, attach={}, timeout=START)
         job.go("late")
         job.go("short")
         entries = await listed(client, "line", *[after] * RANKS)

@@ -4,18 +4,29 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Mapping,
+    Sequence,
+)
+from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from dap_mux.client import DapClient, Json
+from dap_mux.engine.settings import Settings
+from tests.support.processes.commands import LIMIT, Command, line_of
 from tests.support.processes.ranks import Rank
-from tests.support.session import Session
+from tests.support.processes.run_command import LAUNCH
+from tests.support.session import Session, session
 
 SCRIPTS: Final = Path(__file__).parent / "scripts"
 _LOOK_AGAIN: Final = 0.02  # s between two `list` requests
-LIMIT: Final = 30.0  # s; not a wait
 Lines = Mapping[str, Iterable[int | Mapping[str, Any]]]
+StartRanks = Callable[..., Awaitable[list[Rank]]]
 
 
 def script(name: str) -> str:
@@ -23,11 +34,8 @@ def script(name: str) -> str:
     return str(SCRIPTS / f"{name}.py")
 
 
-def line_of(path: str, mark: str) -> int:
-    """The number of the one line of a script that ends in `# mark`."""
-    lines = Path(path).read_text("utf-8").splitlines()
-    (found,) = (n for n, line in enumerate(lines, 1) if line.endswith(f"# {mark}"))
-    return found
+COUNTING: Final = script("until_told")
+COUNT: Final = line_of(COUNTING, "count")
 
 
 def let_end(done: Path) -> None:
@@ -39,6 +47,13 @@ async def ends_well(ranks: Sequence[Rank], done: Path) -> None:
     """All run on to their own end."""
     let_end(done)
     assert [await rank.ended() for rank in ranks] == [0] * len(ranks)
+
+
+class Listening(Protocol):
+    """A rank, or a way to one."""
+
+    @property
+    def port(self) -> int: ...
 
 
 class Driver:
@@ -177,6 +192,11 @@ class Driver:
         """Disconnect as a well-behaved client does."""
         await self.client.disconnect(timeout=LIMIT)
 
+    async def ends_well(self, ranks: Sequence[Rank], done: Path) -> None:
+        """Disconnect; all run on to their own end."""
+        await self.leave()
+        await ends_well(ranks, done)
+
     def events(self, name: str) -> list[Json]:
         """The bodies of all events of this name so far."""
         return [e.get("body", {}) for e in self.client.events if e["event"] == name]
@@ -185,6 +205,55 @@ class Driver:
     def output(self) -> str:
         """All output so far, as a user reads it."""
         return "".join(body["output"] for body in self.events("output"))
+
+
+@asynccontextmanager
+async def driving(
+    ranks: Sequence[Listening | int],
+    breakpoints: Lines | None = None,
+    *,
+    settings: Settings | None = None,
+    ready: bool = True,
+    live: int = 0,
+    stopped: int = 0,
+    **arguments: Any,
+) -> AsyncIterator[Driver]:
+    """A session over ranks (or what listens on their ports), and its first client.
+
+    `live`: wait for so many rows; `stopped`: until all ranks stand on this line.
+    """
+    ports = [rank if isinstance(rank, int) else rank.port for rank in ranks]
+    async with session(ports, settings=settings, ready=ready) as running:
+        driver = await Driver.attach(running, breakpoints=breakpoints, **arguments)
+        if live:
+            await driver.live(live)
+        if stopped:
+            await driver.stopped(stopped, len(ports))
+        yield driver
+
+
+async def joined(
+    command: Command,
+    breakpoints: Lines | None = None,
+    *,
+    name: str = "client",
+    all_answered: bool = True,
+    attach: Mapping[str, Any] = LAUNCH,
+    **handshake: Any,
+) -> DapClient:
+    """A client that has attached to the session of a command; see `handshake` for the rest."""
+    client = await command.client(name, all_answered=all_answered)
+    how = {"timeout": LIMIT, **handshake}
+    await client.handshake(attach, breakpoints=breakpoints, **how)
+    return client
+
+
+async def observing(command: Command, name: str = "onlooker") -> DapClient:
+    """A client that has no rank attached."""
+    client = await command.client(name)
+    await client.request("initialize", {"adapterID": "dap-mux"}, timeout=LIMIT)
+    await client.request("attach", {"role": "observer"}, timeout=LIMIT)
+    return client
 
 
 def brief(entries: Iterable[Json]) -> list[tuple[object, ...]]:

@@ -8,6 +8,9 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, Final
 
+import pytest
+
+from tests.real.driving import observing
 from tests.support.processes.commands import LIMIT, Command, User, listed
 from tests.support.processes.run_command import start
 from tests.vscode.code_server import CodeServer
@@ -16,6 +19,13 @@ from tests.vscode.workbench import Window
 REPOSITORY: Final = Path(__file__).resolve().parents[2]
 EXAMPLE: Final = "examples/data_parallel.py"
 OpenWindow = Callable[..., Awaitable[Window]]
+IN_A_WINDOW: Final = [
+    pytest.mark.alone,
+    pytest.mark.real,
+    pytest.mark.slow,
+    pytest.mark.timeout(300),
+    pytest.mark.asyncio(loop_scope="session"),
+]
 
 
 def copied_example(user: User) -> None:
@@ -80,8 +90,6 @@ async def stand(run: Command, *states: str) -> None:
     A window may show so a moment too early: of a stop it hears first that all stand, and then of
     one rank after the other that it runs.
     """
-    client = await run.client("onlooker")
-    await client.request("initialize", {"adapterID": "dap-mux"}, timeout=LIMIT)
-    await client.request("attach", {"role": "observer"}, timeout=LIMIT)
+    client = await observing(run)
     await listed(client, "state", *states, within=2 * LIMIT)
     await client.disconnect()

@@ -11,19 +11,14 @@ from typing import Final
 
 import pytest
 
-from tests.support.processes.commands import LIMIT, User, listed
+from tests.real.driving import observing
+from tests.support.processes.commands import User, listed
 from tests.support.processes.run_command import start
 from tests.vscode.code_server import CodeServer
-from tests.vscode.scene import EXAMPLE, REDUCE, OpenWindow, stand, stopped
+from tests.vscode.scene import EXAMPLE, IN_A_WINDOW, REDUCE, OpenWindow, stand, stopped
 from tests.vscode.workbench import CALL_STACK, CONSOLE, VARIABLES, Window
 
-pytestmark = [
-    pytest.mark.alone,
-    pytest.mark.real,
-    pytest.mark.slow,
-    pytest.mark.timeout(300),
-    pytest.mark.asyncio(loop_scope="session"),
-]
+pytestmark = IN_A_WINDOW
 Kind = tuple[str, CodeServer]
 LOSSES: Final = "{0}: 3.25288… | {1}: 2.65551… | {2}: 3.37324… | {3}: 2.55322…"
 
@@ -63,9 +58,7 @@ async def test_a_rank_that_is_killed_disappears(
 ) -> None:
     """Without our package; what that shows of a death is in `test_deaths`."""
     window, run = await stopped(user, stock_server, open_window, "debugpy")
-    client = await run.client()
-    await client.request("initialize", {"adapterID": "dap-mux"}, timeout=LIMIT)
-    await client.request("attach", {"role": "observer"}, timeout=LIMIT)
+    client = await observing(run)
     pid = (await listed(client, "state", *["stopped"] * 4))[3]["pid"]
     user.signal(pid, signal.SIGKILL)
     await window.shows("paused", "paused", "paused")

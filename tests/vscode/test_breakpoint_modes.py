@@ -12,17 +12,10 @@ from tests.support.processes.run_command import start
 from tests.vscode.breakpoint_modes import edit
 from tests.vscode.code_server import CodeServer
 from tests.vscode.row_buttons import observer_of
-from tests.vscode.scene import OpenWindow, configuration
+from tests.vscode.scene import IN_A_WINDOW, OpenWindow, configuration
 from tests.vscode.workbench import VARIABLES, Window
 
-pytestmark = [
-    pytest.mark.alone,
-    pytest.mark.heavy,
-    pytest.mark.real,
-    pytest.mark.slow,
-    pytest.mark.timeout(300),
-    pytest.mark.asyncio(loop_scope="session"),
-]
+pytestmark = [*IN_A_WINDOW, pytest.mark.heavy]
 TRAIN: Final = """\
 import os
 import time

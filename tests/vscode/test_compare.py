@@ -12,16 +12,10 @@ from tests.support.processes.commands import User
 from tests.support.processes.waiting import until
 from tests.vscode.code_server import CodeServer
 from tests.vscode.editing import LIMIT
-from tests.vscode.scene import OpenWindow, stand, stopped
+from tests.vscode.scene import IN_A_WINDOW, OpenWindow, stand, stopped
 from tests.vscode.workbench import VARIABLES, Row, Window
 
-pytestmark = [
-    pytest.mark.alone,
-    pytest.mark.real,
-    pytest.mark.slow,
-    pytest.mark.timeout(300),
-    pytest.mark.asyncio(loop_scope="session"),
-]
+pytestmark = IN_A_WINDOW
 EARLIER: Final = "These values are from an earlier stop: ranks 0-3 have run on since."
 ENDED: Final = "These values are from a session that has ended. No session is running now."
 REFUSED: Final = "These values are from the comparison before: loss in all ranks."

@@ -13,18 +13,11 @@ from dap_mux.system import procfs
 from tests.support.processes.commands import User
 from tests.vscode.code_server import CodeServer
 from tests.vscode.editing import LIMIT
-from tests.vscode.scene import EXAMPLE, OpenWindow, example_line
+from tests.vscode.scene import EXAMPLE, IN_A_WINDOW, OpenWindow, example_line
 from tests.vscode.terminal import RUN, in_terminal, rank_processes, run_to_their_end
 from tests.vscode.workbench import Window
 
-pytestmark = [
-    pytest.mark.alone,
-    pytest.mark.real,
-    pytest.mark.heavy,
-    pytest.mark.slow,
-    pytest.mark.timeout(300),
-    pytest.mark.asyncio(loop_scope="session"),
-]
+pytestmark = [*IN_A_WINDOW, pytest.mark.heavy]
 REDUCE: Final = example_line("a good line for a breakpoint")
 
 

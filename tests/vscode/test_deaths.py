@@ -13,18 +13,11 @@ from playwright.async_api import Locator
 from dap_mux.client import DapClient
 from tests.support.processes.commands import LIMIT, Command, User, listed
 from tests.vscode.code_server import CodeServer
-from tests.vscode.scene import EXAMPLE, REDUCE, OpenWindow, stopped
+from tests.vscode.scene import EXAMPLE, IN_A_WINDOW, REDUCE, OpenWindow, stopped
 from tests.vscode.terminal import RUN, end_jobs, in_terminal, rank_processes
 from tests.vscode.workbench import CONSOLE, RANKS, Window
 
-pytestmark = [
-    pytest.mark.alone,
-    pytest.mark.heavy,
-    pytest.mark.real,
-    pytest.mark.slow,
-    pytest.mark.timeout(300),
-    pytest.mark.asyncio(loop_scope="session"),
-]
+pytestmark = [*IN_A_WINDOW, pytest.mark.heavy]
 DIED: Final = f"rank 2 died: SIGSEGV (11); last stopped at data_parallel.py:{REDUCE} in train"
 RED: Final = re.compile(r"rgb\((\d+), (\d+), (\d+)\)")
 

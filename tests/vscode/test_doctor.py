@@ -9,18 +9,10 @@ import pytest
 
 from tests.support.processes.commands import User
 from tests.vscode.code_server import CodeServer
-from tests.vscode.scene import EXAMPLE, OpenWindow
+from tests.vscode.scene import EXAMPLE, IN_A_WINDOW, OpenWindow
 
 VERDICT: Final = "problem found:"
-pytestmark = [
-    pytest.mark.alone,
-    pytest.mark.heavy,
-    pytest.mark.real,
-    pytest.mark.slow,
-    pytest.mark.timeout(300),
-    pytest.mark.asyncio(loop_scope="session"),
-    pytest.mark.usefixtures("quiet"),
-]
+pytestmark = [*IN_A_WINDOW, pytest.mark.heavy, pytest.mark.usefixtures("quiet")]
 
 
 async def test_the_verdict_is_what_one_sees_at_the_end(

@@ -24,19 +24,11 @@ from tests.support.processes.commands import User
 from tests.vscode.code_server import CodeServer, serving
 from tests.vscode.conftest import PACKAGE
 from tests.vscode.editing import LIMIT
-from tests.vscode.scene import EXAMPLE, REDUCE, OpenWindow
+from tests.vscode.scene import EXAMPLE, IN_A_WINDOW, REDUCE, OpenWindow
 from tests.vscode.terminal import end_jobs, in_terminal
 from tests.vscode.workbench import Window
 
-pytestmark = [
-    pytest.mark.alone,
-    pytest.mark.real,
-    pytest.mark.heavy,
-    pytest.mark.long,
-    pytest.mark.slow,
-    pytest.mark.timeout(300),
-    pytest.mark.asyncio(loop_scope="session"),
-]
+pytestmark = [*IN_A_WINDOW, pytest.mark.heavy, pytest.mark.long]
 PROMISED: Final = 180.0  # s, from package to first stop
 INSTALLING: Final = 120.0  # s; not a wait
 SYSTEM: Final = "/usr/local/bin:/usr/bin:/bin"

@@ -4,21 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
-import pytest
-
-from tests.support.processes.commands import LIMIT, User, line_of, listed
+from tests.real.driving import observing
+from tests.support.processes.commands import User, line_of, listed
 from tests.support.processes.run_command import start
 from tests.vscode.code_server import CodeServer
-from tests.vscode.scene import OpenWindow, configuration
+from tests.vscode.scene import IN_A_WINDOW, OpenWindow, configuration
 from tests.vscode.workbench import VARIABLES
 
-pytestmark = [
-    pytest.mark.alone,
-    pytest.mark.real,
-    pytest.mark.slow,
-    pytest.mark.timeout(300),
-    pytest.mark.asyncio(loop_scope="session"),
-]
+pytestmark = IN_A_WINDOW
 REPETITIONS: Final = 90  # three seconds
 STEPS: Final = 5  # seen at least; on a busy machine a person holds it longer
 LOOP: Final = """\
@@ -61,9 +54,7 @@ async def test_nothing_turns_red_while_f10_is_held(
     await window.shows("paused", "paused")
     assert await window.errors() == []
 
-    client = await run.client("onlooker")
-    await client.request("initialize", {"adapterID": "dap-mux"}, timeout=LIMIT)
-    await client.request("attach", {"role": "observer"}, timeout=LIMIT)
+    client = await observing(run, "onlooker")
     await listed(client, "state", "stopped", "stopped")
     await client.disconnect()
     (user.folder / "go").touch()

@@ -16,18 +16,11 @@ from tests.support.processes.run_command import start
 from tests.vscode.code_server import CodeServer
 from tests.vscode.editing import LIMIT
 from tests.vscode.keyboard import DIALOG, TOAST, Keyboard
-from tests.vscode.scene import EXAMPLE, REDUCE, OpenWindow, example_line
+from tests.vscode.scene import EXAMPLE, IN_A_WINDOW, REDUCE, OpenWindow, example_line
 from tests.vscode.terminal import rank_processes, run_to_their_end
 from tests.vscode.workbench import CONSOLE, RANKS, VARIABLES
 
-pytestmark = [
-    pytest.mark.alone,
-    pytest.mark.real,
-    pytest.mark.heavy,
-    pytest.mark.slow,
-    pytest.mark.timeout(300),
-    pytest.mark.asyncio(loop_scope="session"),
-]
+pytestmark = [*IN_A_WINDOW, pytest.mark.heavy]
 NORM: Final = example_line("grad_norm = math.hypot")
 OUTPUT: Final = ".output-view .view-lines"
 REMOTE: Final = "Remote Attach to Cluster"

@@ -13,6 +13,7 @@ from tests.support.processes.run_command import start
 from tests.vscode.code_server import CodeServer
 from tests.vscode.scene import (
     EXAMPLE,
+    IN_A_WINDOW,
     REDUCE,
     OpenWindow,
     configuration,
@@ -22,14 +23,7 @@ from tests.vscode.scene import (
 )
 from tests.vscode.workbench import Window
 
-pytestmark = [
-    pytest.mark.alone,
-    pytest.mark.real,
-    pytest.mark.heavy,
-    pytest.mark.slow,
-    pytest.mark.timeout(300),
-    pytest.mark.asyncio(loop_scope="session"),
-]
+pytestmark = [*IN_A_WINDOW, pytest.mark.heavy]
 
 
 async def hint(window: Window, ranks: str) -> None:

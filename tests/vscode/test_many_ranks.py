@@ -15,17 +15,10 @@ from tests.support.session import Session, session
 from tests.vscode.code_server import CodeServer
 from tests.vscode.editing import LIMIT
 from tests.vscode.fake_job import fake_job
-from tests.vscode.scene import OpenWindow, configuration
+from tests.vscode.scene import IN_A_WINDOW, OpenWindow, configuration
 from tests.vscode.workbench import CALL_STACK, Window
 
-pytestmark = [
-    pytest.mark.alone,
-    pytest.mark.real,
-    pytest.mark.heavy,
-    pytest.mark.slow,
-    pytest.mark.timeout(300),
-    pytest.mark.asyncio(loop_scope="session"),
-]
+pytestmark = [*IN_A_WINDOW, pytest.mark.heavy]
 MOST_REQUESTS: Final = 10
 OUTLIER: Final = {7: FIRST + 2}
 FOCUS: Final = [

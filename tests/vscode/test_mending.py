@@ -14,16 +14,9 @@ from tests.support.processes.proc_net import free_ports
 from tests.support.processes.run_command import start
 from tests.vscode.code_server import CodeServer
 from tests.vscode.editing import LIMIT
-from tests.vscode.scene import EXAMPLE, REDUCE, OpenWindow, mappings
+from tests.vscode.scene import EXAMPLE, IN_A_WINDOW, REDUCE, OpenWindow, mappings
 
-pytestmark = [
-    pytest.mark.alone,
-    pytest.mark.real,
-    pytest.mark.heavy,
-    pytest.mark.slow,
-    pytest.mark.timeout(300),
-    pytest.mark.asyncio(loop_scope="session"),
-]
+pytestmark = [*IN_A_WINDOW, pytest.mark.heavy]
 NAME: Final = "Ranks"
 
 

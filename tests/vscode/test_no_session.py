@@ -13,19 +13,11 @@ from playwright.async_api import Locator
 from tests.support.processes.commands import User
 from tests.vscode.code_server import CodeServer
 from tests.vscode.editing import LIMIT
-from tests.vscode.scene import EXAMPLE, REDUCE, OpenWindow
+from tests.vscode.scene import EXAMPLE, IN_A_WINDOW, REDUCE, OpenWindow
 from tests.vscode.terminal import RUN, in_terminal, run_to_their_end
 from tests.vscode.workbench import CALL_STACK, Window
 
-pytestmark = [
-    pytest.mark.alone,
-    pytest.mark.heavy,
-    pytest.mark.real,
-    pytest.mark.slow,
-    pytest.mark.timeout(300),
-    pytest.mark.asyncio(loop_scope="session"),
-    pytest.mark.usefixtures("quiet"),
-]
+pytestmark = [*IN_A_WINDOW, pytest.mark.heavy, pytest.mark.usefixtures("quiet")]
 NAME: Final = "Remote Attach to Cluster"
 
 

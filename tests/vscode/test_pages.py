@@ -8,17 +8,10 @@ import pytest
 
 from tests.vscode.code_server import CodeServer
 from tests.vscode.editing import LIMIT
-from tests.vscode.scene import EXAMPLE, OpenWindow
+from tests.vscode.scene import EXAMPLE, IN_A_WINDOW, OpenWindow
 from tests.vscode.workbench import Window
 
-pytestmark = [
-    pytest.mark.alone,
-    pytest.mark.real,
-    pytest.mark.heavy,
-    pytest.mark.slow,
-    pytest.mark.timeout(300),
-    pytest.mark.asyncio(loop_scope="session"),
-]
+pytestmark = [*IN_A_WINDOW, pytest.mark.heavy]
 SHOWN = "image => [image.currentSrc, image.complete ? image.naturalWidth : 0]"
 WIDTHS = "() => [...document.images].map(image => image.complete && image.naturalWidth)"
 

@@ -20,18 +20,11 @@ from tests.support.session import session
 from tests.vscode.code_server import CodeServer
 from tests.vscode.editing import LIMIT, SOON
 from tests.vscode.fake_job import fake_job
-from tests.vscode.scene import OpenWindow, configuration, stand
+from tests.vscode.scene import IN_A_WINDOW, OpenWindow, configuration, stand
 from tests.vscode.scripts import FOCUS_MARKS
 from tests.vscode.workbench import RANKS, STACKS, VARIABLES, Window
 
-pytestmark = [
-    pytest.mark.alone,
-    pytest.mark.heavy,
-    pytest.mark.real,
-    pytest.mark.slow,
-    pytest.mark.timeout(300),
-    pytest.mark.asyncio(loop_scope="session"),
-]
+pytestmark = [*IN_A_WINDOW, pytest.mark.heavy]
 MOST_REQUESTS: Final = 10
 MANY: Final = 512
 TRAIN: Final = """\

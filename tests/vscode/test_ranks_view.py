@@ -13,17 +13,10 @@ from tests.support.processes.commands import User
 from tests.vscode.code_server import CodeServer
 from tests.vscode.editing import LIMIT
 from tests.vscode.row_buttons import choose, observer_of, press
-from tests.vscode.scene import REDUCE, OpenWindow, example_line, stopped
+from tests.vscode.scene import IN_A_WINDOW, REDUCE, OpenWindow, example_line, stopped
 from tests.vscode.workbench import RANKS, Row, Window
 
-pytestmark = [
-    pytest.mark.alone,
-    pytest.mark.heavy,
-    pytest.mark.real,
-    pytest.mark.slow,
-    pytest.mark.timeout(300),
-    pytest.mark.asyncio(loop_scope="session"),
-]
+pytestmark = [*IN_A_WINDOW, pytest.mark.heavy]
 OUTPUT: Final = ".output-view .view-lines"
 CALL: Final = example_line("self._come_late()")
 HERE: Final = f"data_parallel.py:{REDUCE} in train"

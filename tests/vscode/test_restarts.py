@@ -4,19 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from tests.real.driving import observing
 from tests.support.processes.commands import LIMIT, Command, User, listed
 from tests.vscode.code_server import CodeServer
-from tests.vscode.scene import EXAMPLE, REDUCE, OpenWindow, stopped
+from tests.vscode.scene import EXAMPLE, IN_A_WINDOW, REDUCE, OpenWindow, stopped
 from tests.vscode.workbench import Window
 
-pytestmark = [
-    pytest.mark.alone,
-    pytest.mark.real,
-    pytest.mark.heavy,
-    pytest.mark.slow,
-    pytest.mark.timeout(300),
-    pytest.mark.asyncio(loop_scope="session"),
-]
+pytestmark = [*IN_A_WINDOW, pytest.mark.heavy]
 FOUR_STOPPED = ["stopped"] * 4
 
 
@@ -64,9 +58,7 @@ async def test_restart_attaches_again_and_the_job_keeps_what_it_is_doing(
 
 
 async def _processes_and_places(run: Command) -> list[tuple[int, str, int]]:
-    client = await run.client("onlooker")
-    await client.request("initialize", {"adapterID": "dap-mux"}, timeout=LIMIT)
-    await client.request("attach", {"role": "observer"}, timeout=LIMIT)
+    client = await observing(run, "onlooker")
     rows = await listed(client, "state", *FOUR_STOPPED)
     await client.disconnect()
     return [(row["pid"], row["function"], row["line"]) for row in rows]

@@ -12,18 +12,11 @@ from tests.support.processes.commands import User, line_of
 from tests.support.processes.run_command import start
 from tests.vscode.code_server import CodeServer
 from tests.vscode.row_buttons import observer_of, press
-from tests.vscode.scene import OpenWindow, configuration, stand
+from tests.vscode.scene import IN_A_WINDOW, OpenWindow, configuration, stand
 from tests.vscode.scripts import FOCUS_MARKS
 from tests.vscode.workbench import RANKS, Window
 
-pytestmark = [
-    pytest.mark.alone,
-    pytest.mark.real,
-    pytest.mark.heavy,
-    pytest.mark.slow,
-    pytest.mark.timeout(300),
-    pytest.mark.asyncio(loop_scope="session"),
-]
+pytestmark = [*IN_A_WINDOW, pytest.mark.heavy]
 ON_THE_NAME: Final[Position] = {"x": 60, "y": 10}  # the buttons are beside it
 TRAIN: Final = """\
 import os

@@ -10,6 +10,7 @@ from tests.support.processes.commands import User
 from tests.vscode.code_server import CodeServer
 from tests.vscode.scene import (
     EXAMPLE,
+    IN_A_WINDOW,
     REDUCE,
     OpenWindow,
     configuration,
@@ -18,13 +19,7 @@ from tests.vscode.scene import (
 )
 from tests.vscode.workbench import VARIABLES, Window
 
-pytestmark = [
-    pytest.mark.alone,
-    pytest.mark.real,
-    pytest.mark.slow,
-    pytest.mark.timeout(300),
-    pytest.mark.asyncio(loop_scope="session"),
-]
+pytestmark = IN_A_WINDOW
 RANKS: Final = '.pane:has(> .pane-header[aria-label^="Ranks"])'
 DONE: Final = example_line("is done")
 WRONG: Final = "340268"  # what rank 2 has for a loss: its distances are in millimetres

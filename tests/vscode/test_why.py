@@ -4,21 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-import pytest
-
 from tests.support.processes.commands import User, listed
 from tests.support.processes.run_command import start
 from tests.vscode.code_server import CodeServer
 from tests.vscode.row_buttons import observer_of
-from tests.vscode.scene import OpenWindow, configuration
+from tests.vscode.scene import IN_A_WINDOW, OpenWindow, configuration
 
-pytestmark = [
-    pytest.mark.alone,
-    pytest.mark.real,
-    pytest.mark.slow,
-    pytest.mark.timeout(300),
-    pytest.mark.asyncio(loop_scope="session"),
-]
+pytestmark = IN_A_WINDOW
 PROGRAM: Final = "examples/hang.py"
 LOADS: Final = "load_complete_batch"
 LOADED: Final = {"0-1,3": "4", "2": "3"}  # how many batches each rank has when it hangs

@@ -7,21 +7,19 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 
 from dap_mux.client import DapClient, RequestFailed
+from tests.real.driving import StartRanks, joined
 from tests.support.clients.conversation import Conversation
 from tests.support.processes.commands import LIMIT, User, listed, threads, user
 from tests.support.processes.editor_process import Editor, editor, finish
-from tests.support.processes.ranks import Rank
 
 __all__ = ["editor", "user"]
 
 pytestmark = pytest.mark.real
-StartRanks = Callable[..., Awaitable[list[Rank]]]
 
 
 @pytest.mark.quick
@@ -36,8 +34,7 @@ async def test_attach_by_the_stock_words_and_a_second_client_by_tcp(
     await listed(client, "state", "stopped", "stopped", "running", "running")
     assert list(await threads(client, 4)) == [f"rank {n}" for n in range(4)]
 
-    second = await editor.adapter.client("second")
-    await second.handshake({"justMyCode": True}, timeout=LIMIT)
+    second = await joined(editor.adapter, name="second")
     stop = await second.wait_event("stopped", timeout=LIMIT)
     assert stop["threadId"] in (await threads(client, 4)).values()
     await second.disconnect()

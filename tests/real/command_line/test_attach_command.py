@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from dap_mux.pure.rank_sets import STATES
+from tests.real.driving import StartRanks, joined
 from tests.support.processes.commands import (
     LIMIT,
     Command,
@@ -30,7 +30,6 @@ from tests.support.processes.waiting import until
 __all__ = ["user"]
 
 pytestmark = pytest.mark.real
-StartRanks = Callable[..., Awaitable[list[Rank]]]
 ATTACH = {"justMyCode": True}
 RUNS_ON = 3.0  # s; docs/internals/guarantees.md
 
@@ -104,10 +103,7 @@ async def test_a_mesh_of_four_ranks_and_the_one_shots_beside_it(user: User, job:
     ranks = await job.start(4)
     first, last = ranks[0].port, ranks[3].port
     attach = await user.start("attach", f"127.0.0.1:{first}-{last}", "--mesh", "dp=2,tp=2")
-    client = await attach.client()
-    await client.handshake(
-        ATTACH, breakpoints=job.breakpoint("ranks(tp=0): number == 1"), timeout=LIMIT
-    )
+    client = await joined(attach, job.breakpoint("ranks(tp=0): number == 1"))
     stop = await client.wait_event("stopped", timeout=LIMIT)
     await listed(client, "state", "stopped", "running", "stopped", "running")
     # A stop that is known may not be known whole yet.
@@ -156,8 +152,7 @@ async def test_a_mesh_of_four_ranks_and_the_one_shots_beside_it(user: User, job:
 async def test_ranks_that_come_later_get_their_breakpoints(user: User, job: Job) -> None:
     base = free_ports(2)
     attach = await user.start("attach", f"localhost:{base}+2", "-v")
-    client = await attach.client()
-    await client.handshake(ATTACH, breakpoints=job.breakpoint("number == 1"), timeout=LIMIT)
+    client = await joined(attach, job.breakpoint("number == 1"))
     await listed(client, "state", "waiting", "waiting")
     yet = [f"nothing listens on localhost:{port} yet" for port in (base, base + 1)]
     await listed(client, "reason", *yet)
@@ -231,8 +226,7 @@ async def test_whatever_ends_it_every_rank_runs_on_and_can_be_attached_again(
         await client.wait_event("terminated", timeout=LIMIT)
 
     again = await user.start(*words)
-    client = await again.client("second")
-    await client.handshake(ATTACH, breakpoints=job.breakpoint("number > 1"), timeout=LIMIT)
+    client = await joined(again, job.breakpoint("number > 1"), name="second")
     await listed(client, "state", *["stopped"] * 4)
     await client.disconnect()
     await job.finish(ranks)
@@ -242,8 +236,7 @@ async def test_whatever_ends_it_every_rank_runs_on_and_can_be_attached_again(
 async def test_it_ends_with_the_last_rank_although_no_client_is_there(user: User, job: Job) -> None:
     ranks = await job.start(2, wait=False)
     attach = await user.start("attach", f":{ranks[0].port}", f"127.0.0.1:{ranks[1].port}")
-    client = await attach.client()
-    await client.handshake(ATTACH, timeout=LIMIT)
+    client = await joined(attach)
     await threads(client, 2)
     ranks[1].kill()
     await listed(client, "state", "running", "exited")
@@ -272,13 +265,6 @@ async def test_words_that_name_no_ranks(user: User, words: list[str], sentence: 
     assert (done.code, done.out) == (2, "")
     assert sentence in done.err
     assert done.err.count("\n") == 1
-
-
-async def test_any_other_address_is_refused(user: User) -> None:
-    """A session without a token listens on loopback only."""
-    done = await user.does("attach", ":5678", "--listen", "0.0.0.0:0")
-    assert done.code == 4
-    assert "refused to listen on 0.0.0.0" in done.err
 
 
 def cells(lines: list[str]) -> list[list[str]]:

@@ -6,9 +6,10 @@ import json
 
 import pytest
 
+from tests.real.driving import joined
 from tests.support.clients.consoles import cells
 from tests.support.processes.commands import LIMIT, User, line_of, listed, user
-from tests.support.processes.run_command import COUNT, LAUNCH, start
+from tests.support.processes.run_command import COUNT, start
 
 __all__ = ["user"]
 
@@ -24,8 +25,7 @@ async def test_one_shots(user: User) -> None:
     done = await user.does("cast", "all", "p", "rank")
     assert (done.code, "waiting" in done.out) == (1, True), "an observer starts nothing"
 
-    editor = await run.client("editor")
-    await editor.handshake(LAUNCH, breakpoints={path: [loss]}, timeout=LIMIT)
+    editor = await joined(run, {path: [loss]}, name="editor")
     await listed(editor, "line", *[loss] * 4)
 
     patient = ("--timeout", str(LIMIT))

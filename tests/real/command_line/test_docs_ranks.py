@@ -4,12 +4,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import re
 import shutil
-import signal
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
@@ -19,10 +17,9 @@ import anyio
 import pytest
 
 from dap_mux.client import DapClient
-from tests.real.driving import Driver
-from tests.real.ranks.agents import START_UP, Agent, attach, clean_environment
+from tests.real.driving import driving
+from tests.real.ranks.agents import START_UP, Agent, attach, processes
 from tests.support.processes.proc_net import free_ports
-from tests.support.session import session
 
 pytestmark = [pytest.mark.real, pytest.mark.heavy, pytest.mark.timeout(120)]
 
@@ -53,26 +50,13 @@ async def shell(tmp_path: Path) -> AsyncIterator[Shell]:
         (tmp_path / name).write_text("print('trained')\n")
     shutil.copy(ROOT / "examples/data_parallel.py", tmp_path)
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    agents: list[Agent] = []
+    folder = {"DAP_MUX_RENDEZVOUS": str(tmp_path), "PATH": path}
+    async with processes(tmp_path) as begin:
 
-    async def start(command: str, **environ: str) -> Agent:
-        log = tmp_path / f"log-{len(agents)}"
-        folder = {"DAP_MUX_RENDEZVOUS": str(tmp_path), "PATH": path}
-        with log.open("wb") as output:
-            process = await asyncio.create_subprocess_exec(
-                "sh", "-ec", command,
-                cwd=tmp_path, env={**clean_environment(), **folder, **environ},
-                stdin=asyncio.subprocess.DEVNULL, stdout=output, stderr=output,
-                start_new_session=True,  # so that what the shell has started ends with it
-            )  # fmt: skip
-        agents.append(Agent(process, log))
-        return agents[-1]
+        async def start(command: str, **environ: str) -> Agent:
+            return await begin("sh", "-ec", command, **{**folder, **environ})
 
-    yield start
-    for agent in agents:
-        if agent.process.returncode is None:
-            os.killpg(agent.process.pid, signal.SIGKILL)
-            await agent.process.wait()
+        yield start
 
 
 async def records(folder: Path, *agents: Agent) -> None:
@@ -200,8 +184,9 @@ async def test_the_openpai_job_is_one_session_of_four_ranks(shell: Shell, tmp_pa
     source = Path(program).read_text().splitlines()
     line = next(n for n, text in enumerate(source, 1) if "loss_and_gradient(batch)" in text)
     breakpoint_ = {"line": line, "condition": "ranks(1, 3): step == 2"}
-    async with session([agent.record["port"] for agent in agents]) as running:
-        driver = await Driver.attach(running, breakpoints={program: [breakpoint_]})
+    async with driving(
+        [agent.record["port"] for agent in agents], {program: [breakpoint_]}
+    ) as driver:
         states = ["running", "stopped", "running", "stopped"]
         await driver.states(*states, within=START_UP)
         assert await driver.value(3, "step") == "2"

@@ -143,11 +143,24 @@ def fixed(program: Path) -> None:
 
 
 async def test_the_fix(user: User, fixed: None) -> None:
-    run = await start(user, "--no-wait", *RUN, n=4)
+    found = await losses(user, n=4)
+    assert len(found) == 20
+    assert max(found[5:]) < 0.1
+
+
+async def losses(user: User, *words: str, n: int, **env: str) -> list[float]:
+    """What rank 0 of an undisturbed run reports, step by step."""
+    run = await start(user, "--no-wait", *RUN, *words, n=n, **env)
     assert (await run.ends()).code == 0
-    losses = [float(line.split()[3]) for line in log(user, 0).splitlines() if line[:4] == "step"]
-    assert len(losses) == 20
-    assert max(losses[5:]) < 0.1
+    return [float(line.split()[3]) for line in log(user, 0).splitlines() if line[:4] == "step"]
+
+
+async def test_one_rank_learns_and_a_late_one_holds_up_and_nothing_else(
+    user: User, program: Path
+) -> None:
+    assert (await losses(user, n=1))[-1] < 0.01
+    late = {"DELAY_RANK": "1", "DELAY_MAX": "0.2"}
+    assert len(await losses(user, "--steps", "4", n=2, **late)) == 4
 
 
 async def test_the_condition_that_needs_no_step(user: User, program: Path) -> None:

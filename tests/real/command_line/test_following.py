@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.real.driving import line_of, script
+from tests.real.driving import COUNT, COUNTING, StartRanks
 from tests.support.processes.commands import LIMIT, User, bodies, listed, user
 from tests.support.processes.ranks import Rank
 
 __all__ = ["user"]
 
 pytestmark = [pytest.mark.real, pytest.mark.heavy, pytest.mark.slow, pytest.mark.timeout(120)]
-StartRanks = Callable[..., Awaitable[list[Rank]]]
-PROGRAM = script("until_told")
-COUNT = line_of(PROGRAM, "count")
 
 
 def write(file: Path, *ranks: Rank, **more: Any) -> None:
@@ -34,11 +30,11 @@ def write(file: Path, *ranks: Rank, **more: Any) -> None:
 
 async def test_ranks_come_and_end_and_start_again(user: User, start_ranks: StartRanks) -> None:
     file, done = user.folder / "ranks.json", user.folder / "done"
-    first = await start_ranks(3, PROGRAM, arguments=[str(done)])
+    first = await start_ranks(3, COUNTING, arguments=[str(done)])
     write(file, *first[:2])
     attach = await user.start("attach", "@ranks.json")
     client = await attach.client()
-    wanted = {PROGRAM: [{"line": COUNT, "condition": "count == 5"}]}
+    wanted = {COUNTING: [{"line": COUNT, "condition": "count == 5"}]}
     await client.handshake({"justMyCode": True}, breakpoints=wanted, timeout=LIMIT)
     await listed(client, "line", COUNT, COUNT)
 
@@ -49,7 +45,7 @@ async def test_ranks_come_and_end_and_start_again(user: User, start_ranks: Start
     await listed(client, "state", "stopped", "stopped", "exited")
     first[1].kill()
     await first[1].ended()
-    again = await start_ranks(1, PROGRAM, arguments=[str(done)])
+    again = await start_ranks(1, COUNTING, arguments=[str(done)])
     write(file, first[0], again[0])
     await listed(client, "pid", first[0].pid, again[0].pid, first[2].pid)
     await listed(client, "line", COUNT, COUNT, None)

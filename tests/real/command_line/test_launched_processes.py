@@ -11,6 +11,7 @@ import pytest
 
 from dap_mux.rank.hook import sitecustomize
 from tests.real.command_line.launched_job import ATTACH, finish, go_on, launch
+from tests.real.driving import joined
 from tests.support.processes.commands import LIMIT, User, bodies, line_of, listed, user
 from tests.support.processes.editor_process import Editor, editor
 from tests.support.processes.editor_process import launch as editor_launch
@@ -70,8 +71,7 @@ async def test_a_rank_on_another_machine_is_not_taken_for_one_of_ours(user: User
     text += "os.rename(f'{folder}/part', f'{folder}/node2-1.json')\n"
     text += "while not os.path.exists('go'):\n    time.sleep(0.01)\n"
     run = await launch(user, user.script(text))
-    client = await run.client()
-    await client.handshake(ATTACH, timeout=LIMIT)
+    client = await joined(run)
     (entry,) = await listed(client, "state", "waiting")
     assert entry["reason"].startswith("runs on node2 and listens on 127.0.0.1:5678 there")
     await run.says("rank 0 runs on node2")
@@ -87,8 +87,7 @@ async def test_two_launchers_in_one_job_are_two_groups(user: User) -> None:
     both += f"start = lambda: s.Popen([sys.executable, 'launch.py', '2', {script!r}])\n"
     both += "for each in [start(), start()]: each.wait()\n"
     run = await launch(user, user.script(both, "both.py"))
-    client = await run.client()
-    await client.handshake(ATTACH, breakpoints={script: [line_of(script, "here")]}, timeout=LIMIT)
+    client = await joined(run, {script: [line_of(script, "here")]})
     entries = await listed(client, "state", *["stopped"] * 4)
     assert [(entry["group"], entry["rank"]) for entry in entries] == [
         ("job", 0), ("job", 1), ("job-2", 0), ("job-2", 1)
@@ -110,8 +109,7 @@ async def test_a_python_without_debugpy_borrows_ours(user: User, tmp_path: Path)
     text += "    sys.stdout.write('nothing else is there\\n')  # here\n"
     script, python = user.script(text), other_python(tmp_path / "venv")
     run = await launch(user, user.script(LAUNCH, "launch.py"), "2", script, python=python)
-    client = await run.client()
-    await client.handshake(ATTACH, breakpoints={script: [line_of(script, "here")]}, timeout=LIMIT)
+    client = await joined(run, {script: [line_of(script, "here")]})
     await go_on(client, await listed(client, "state", "stopped", "stopped"))
     await finish(client)
     done = await run.ends()
@@ -177,8 +175,7 @@ async def test_one_that_fails_is_told_as_python_does_and_the_rank_is_one(user: U
     script = user.script(PRINT_RANK)
     launcher = user.script(LAUNCH, "launch.py")
     run = await launch(user, launcher, "1", script, PYTHONPATH=str(user.folder))
-    client = await run.client()
-    await client.handshake(ATTACH, breakpoints={script: [line_of(script, "here")]}, timeout=LIMIT)
+    client = await joined(run, {script: [line_of(script, "here")]})
     await client.wait_event("stopped", timeout=LIMIT)
     await client.disconnect()
     done = await run.ends()

@@ -13,6 +13,7 @@ from dap_mux.client import DapClient
 from dap_mux.cluster.launcher import LaunchedJob, LauncherJob
 from tests.real.command_line.launched_job import ATTACH, finish, go_on, launch, listening_or_calling
 from tests.real.debugging.test_restart import anew
+from tests.real.driving import joined, observing
 from tests.support.processes.commands import LIMIT, User, bodies, line_of, listed, user
 from tests.support.processes.launchers import LAUNCH
 from tests.support.processes.run_command import WAIT
@@ -54,8 +55,7 @@ async def all_listen(client: DapClient) -> None:
 async def test_a_signal_goes_to_the_launcher_once(user: User, number: signal.Signals) -> None:
     script, launcher = user.script(WAIT), user.script(COUNTS, "counts.py")
     run = await launch(user, launcher, script)
-    client = await run.client()
-    await client.handshake(ATTACH, breakpoints={script: [line_of(script, "wait")]}, timeout=LIMIT)
+    client = await joined(run, {script: [line_of(script, "wait")]})
     await listed(client, "state", "stopped")
     run.process.send_signal(number)
     await finish(client)
@@ -70,9 +70,7 @@ async def test_a_signal_goes_to_the_launcher_once(user: User, number: signal.Sig
 async def test_ctrl_c_while_ranks_wait_for_a_debugger(user: User) -> None:
     script, launcher = user.script(WAIT), user.script(LAUNCH, "launch.py")
     run = await launch(user, launcher, "2", script)
-    client = await run.client()
-    await client.request("initialize", {"adapterID": "dap-mux"}, timeout=LIMIT)
-    await client.request("attach", {"role": "observer"}, timeout=LIMIT)
+    client = await observing(run)
     await all_listen(client)
     await listed(client, "state", "waiting", "waiting")
     await client.disconnect()  # before the session's end, which waits for nobody for ever
@@ -87,8 +85,7 @@ async def test_ctrl_c_while_ranks_wait_for_a_debugger(user: User) -> None:
 async def test_a_client_can_end_the_job(user: User, options: tuple[str, ...]) -> None:
     script, launcher = user.script(WAIT), user.script(LAUNCH, "launch.py")
     run = await launch(user, launcher, "2", script, options=options)
-    client = await run.client()
-    await client.handshake(ATTACH, breakpoints={script: [line_of(script, "wait")]}, timeout=LIMIT)
+    client = await joined(run, {script: [line_of(script, "wait")]})
     await listed(client, "state", "stopped", "stopped")
     await client.request("terminate", timeout=LIMIT)
     await finish(client)
@@ -97,18 +94,6 @@ async def test_a_client_can_end_the_job(user: User, options: tuple[str, ...]) ->
     assert done.code == 143
     assert "the debugger asked to end the job" in done.err
     await user.nothing_is_left()
-
-
-async def test_a_client_that_leaves_lets_the_job_run(user: User) -> None:
-    script, launcher = user.script(WAIT), user.script(LAUNCH, "launch.py")
-    run = await launch(user, launcher, "2", script)
-    client = await run.client()
-    await client.handshake(ATTACH, breakpoints={script: [line_of(script, "wait")]}, timeout=LIMIT)
-    await listed(client, "state", "stopped", "stopped")
-    await client.disconnect()
-    (user.folder / "go").touch()
-    done = await run.ends()
-    assert (done.code, done.out.count("end")) == (0, 2)
 
 
 @listening_or_calling
@@ -134,8 +119,7 @@ async def test_a_client_that_does_not_hang_up(user: User) -> None:
     """Every rank has ended: nothing is said of ranks that run on, nor of the client."""
     script, launcher = user.script("print('end')"), user.script(LAUNCH, "launch.py")
     run = await launch(user, launcher, "1", script)
-    client = await run.client()
-    await client.handshake(ATTACH, timeout=LIMIT)
+    client = await joined(run)
     await client.wait_event("terminated", timeout=LIMIT)
     done = await run.ends()
     assert done.code == 0
@@ -151,8 +135,7 @@ async def test_ranks_that_outlive_their_launcher_are_let_go(
     text += "subprocess.Popen([sys.executable, sys.argv[1]], env={**os.environ, 'RANK': '0'})\n"
     text += "while not os.path.exists('over'):\n    time.sleep(0.01)\n"
     run = await launch(user, user.script(text, "leaves.py"), script, options=options)
-    client = await run.client()
-    await client.handshake(ATTACH, breakpoints={script: [line_of(script, "wait")]}, timeout=LIMIT)
+    client = await joined(run, {script: [line_of(script, "wait")]})
     await listed(client, "state", "stopped")
     (user.folder / "over").touch()
     await finish(client)

@@ -1,6 +1,6 @@
 """Ranks started on this machine: what they are given, how they end, what they survive."""
 
-# ruff: noqa: ASYNC110, ASYNC220, ASYNC222  (nothing else waits for this event loop)
+# ruff: noqa: ASYNC110, ASYNC222  (nothing else waits for this event loop)
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ import json
 import os
 import signal
 import socket
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,7 +15,6 @@ from typing import Any
 import anyio
 import pytest
 
-from dap_mux.client import DapClient
 from dap_mux.cluster.job import RankEnded, RankProcess
 from dap_mux.cluster.local import LocalCluster, LocalJob, job_exit_code
 from dap_mux.pure.errors import UsageError
@@ -95,25 +92,6 @@ async def test_ranks_get_their_places_ports_and_logs(make_job: MakeJob) -> None:
     assert port < first_that_is_given()  # to one who connects, before rank 0 listens
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", port))
-
-
-@pytest.mark.parametrize("world_size", [1, 2])
-async def test_ranks_wait_for_a_debugger_and_run_under_it(
-    make_job: MakeJob, world_size: int
-) -> None:
-    job = make_job("x = 1\nprint('done', x)\n", world_size=world_size)
-    async with LocalCluster(job) as cluster:
-        for rank in cluster.ranks:
-            record = await rank.ready()
-            client = await DapClient.connect(record.host, record.port)
-            lines = {job.command[0]: [2]}
-            await client.handshake({"justMyCode": True}, breakpoints=lines, timeout=START_UP)
-            stop = await client.wait_event("stopped", timeout=START_UP)
-            assert "done" not in rank.log_path.read_text()
-            await client.request("continue", {"threadId": stop["threadId"]})
-            assert await rank.wait() == 0
-            assert "done 1" in rank.log_path.read_text()
-            await client.close()
 
 
 async def test_each_exit_code_is_told_and_the_first_failure_is_the_jobs(make_job: MakeJob) -> None:
@@ -195,19 +173,6 @@ async def test_the_end_of_the_block_ends_every_rank_that_waits(make_job: MakeJob
     assert not any(runs(rank.pid) for rank in cluster.ranks)
 
 
-async def test_stop_reaches_a_rank_that_a_debugger_holds(make_job: MakeJob) -> None:
-    job = make_job("x = 1\ny = 2\n", world_size=1)
-    async with LocalCluster(job) as cluster:
-        record = await cluster.ranks[0].ready()
-        client = await DapClient.connect(record.host, record.port)
-        lines = {job.command[0]: [2]}
-        await client.handshake({"justMyCode": True}, breakpoints=lines, timeout=START_UP)
-        await client.wait_event("stopped", timeout=START_UP)
-        await cluster.stop(grace=4)
-        assert cluster.ranks[0].exit_code is not None
-        await client.close()
-
-
 async def test_stop_kills_who_does_not_listen_and_the_children_too(make_job: MakeJob) -> None:
     source = (
         "import signal, subprocess, sys, time\n"
@@ -271,35 +236,3 @@ async def test_ranks_can_be_left_to_run_on(make_job: MakeJob, tmp_path: Path) ->
     for rank in cluster.ranks:
         await until(log_says(rank, "to the end"), "the program's last word")
         os.waitpid(rank.pid, 0)
-
-
-OWNER = """\
-import anyio, json, sys
-from pathlib import Path
-from dap_mux.cluster.local import LocalCluster, LocalJob
-async def main(script, logs, port, flag):
-    job = LocalJob(command=(script,), world_size=2, log_dir=Path(logs), base_port=int(port),
-                   wait=False, env={"FLAG": flag})
-    async with LocalCluster(job) as cluster:
-        records = [await rank.ready() for rank in cluster.ranks]
-        print(json.dumps([record.pid for record in records]), flush=True)
-        await anyio.sleep_forever()
-anyio.run(main, *sys.argv[1:])
-"""
-
-
-async def test_ranks_outlive_a_killed_owner(make_job: MakeJob, tmp_path: Path) -> None:
-    job, flag = make_job(LATE_WORD), tmp_path / "flag"
-    words = [job.command[0], str(job.log_dir), str(job.base_port), str(flag)]
-    with subprocess.Popen(
-        [sys.executable, "-c", OWNER, *words], stdout=subprocess.PIPE, text=True
-    ) as owner:
-        assert owner.stdout is not None
-        pids = json.loads(owner.stdout.readline())
-        owner.kill()
-    assert all(map(runs, pids))
-    flag.touch()
-    for number in range(2):
-        log = job.log_dir / f"rank-{number}.log"
-        await until(lambda log=log: "to the end" in log.read_text(), "its end")  # type: ignore[misc]
-    await until(lambda: not any(map(runs, pids)), "the end of the ranks")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import signal
 import socket
-import stat
 
 import pytest
 
 from dap_mux.client import DapClient, Json
+from tests.real.driving import joined
 from tests.support.processes.commands import (
     LIMIT,
     User,
@@ -97,8 +97,7 @@ async def test_the_first_failure_is_the_exit_code(
 ) -> None:
     script = user.script(f"import os, sys\nif os.environ['RANK'] == '1':\n    {end}\n")
     run = await start(user, script, n=2, DAP_MUX_POST_MORTEM="off")
-    client = await run.client()
-    await client.handshake(LAUNCH, timeout=LIMIT)
+    client = await joined(run)
     await client.wait_event("terminated", timeout=LIMIT)
     assert bodies(client, "exited") == [{"exitCode": code}]
     await client.disconnect()
@@ -111,8 +110,7 @@ async def test_the_first_failure_is_the_exit_code(
 async def test_one_rank_is_the_plain_case(user: User) -> None:
     script = user.script("x = 1\nprint('x is', x)  # stop\n")
     run = await start(user, script, n=1)
-    client = await run.client()
-    await client.handshake(LAUNCH, breakpoints={script: [2]}, timeout=LIMIT)
+    client = await joined(run, {script: [2]})
     stop = await client.wait_event("stopped", timeout=LIMIT)
     assert await threads(client, 1) == {"MainThread": stop["threadId"]}
     await resume(client, stop["threadId"])
@@ -138,8 +136,7 @@ async def test_ports_in_use_the_next_free_ones_and_everybody_knows(user: User) -
         run = await user.start("run", "-n", "2", *words, script)
         session = await run.session()
         assert session["port"] == base + 5
-        client = await run.client()
-        await client.handshake(LAUNCH, breakpoints={script: [2]}, timeout=LIMIT)
+        client = await joined(run, {script: [2]})
         stop = await client.wait_event("stopped", timeout=LIMIT)
         entries = await listed(client, "state", "stopped", "stopped")
         ports = [int(entry["endpoint"].rpartition(":")[2]) for entry in entries]
@@ -174,8 +171,7 @@ async def test_ranks_outlive_a_killed_session(user: User) -> None:
     """Every rank runs on. How soon: `test_attach_command`, which has the machine to itself."""
     script = user.script(WAIT)
     run = await start(user, script, n=2)
-    client = await run.client(all_answered=False)
-    await client.handshake(LAUNCH, breakpoints={script: [line_of(script, "wait")]}, timeout=LIMIT)
+    client = await joined(run, {script: [line_of(script, "wait")]}, all_answered=False)
     await listed(client, "state", "stopped", "stopped")
     (user.folder / "go").touch()
     run.process.kill()
@@ -183,16 +179,3 @@ async def test_ranks_outlive_a_killed_session(user: User) -> None:
     await until(ended, within=LIMIT, what="both ranks at their end")
     assert (await run.ends()).code == -signal.SIGKILL
     await user.nothing_is_left()
-
-
-async def test_the_session_file_is_the_users_alone(user: User) -> None:
-    run = await start(user, user.script(WAIT), "--unused", n=1)
-    session = await run.session()
-    mode = stat.S_IMODE
-    assert mode(run.session_path.stat().st_mode) == 0o600
-    assert mode(user.sessions.stat().st_mode) == 0o700
-    assert (session["version"], session["pid"]) == (1, run.process.pid)
-    assert session["host"] == "127.0.0.1"
-    run.process.send_signal(signal.SIGTERM)
-    await run.ends()
-    assert not run.session_path.exists()

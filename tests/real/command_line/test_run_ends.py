@@ -11,6 +11,7 @@ from contextlib import suppress
 
 import pytest
 
+from tests.real.driving import joined
 from tests.support.processes.commands import (
     LIMIT,
     User,
@@ -100,8 +101,7 @@ async def test_ctrl_c_while_the_ranks_wait_for_a_debugger(user: User) -> None:
 async def test_a_client_can_end_the_job(user: User, how: str) -> None:
     script = user.script(WAIT)
     run = await start(user, script, n=2)
-    client = await run.client()
-    await client.handshake(LAUNCH, breakpoints={script: [line_of(script, "wait")]}, timeout=LIMIT)
+    client = await joined(run, {script: [line_of(script, "wait")]})
     await listed(client, "state", "stopped", "stopped")
     if how == "disconnect":
         await client.disconnect(terminateDebuggee=True)
@@ -121,8 +121,7 @@ async def test_a_client_that_does_not_hang_up_is_not_waited_for_long(user: User)
     """It has 2 s for its last requests, and no more."""
     script = user.script("print('over')\n")
     run = await start(user, script, n=2)
-    client = await run.client()
-    await client.handshake(LAUNCH, timeout=LIMIT)
+    client = await joined(run)
     await client.wait_event("terminated", timeout=LIMIT)
     began = time.monotonic()
     assert (await run.ends()).code == 0
@@ -138,8 +137,7 @@ async def test_a_client_that_just_leaves_lets_the_job_run_and_another_may_come(u
     await listed(first, "state", "stopped", "stopped")
     await first.disconnect(terminateDebuggee=False)
 
-    second = await run.client("second")
-    await second.handshake(LAUNCH, breakpoints=wait, timeout=LIMIT)
+    second = await joined(run, wait, name="second")
     await listed(second, "state", "stopped", "stopped")
     await second.disconnect()
     (user.folder / "go").touch()
@@ -168,7 +166,11 @@ async def test_a_client_that_just_leaves_lets_the_job_run_and_another_may_come(u
             2,
             "dap-mux: mesh dp=2,tp=2 has 4 ranks, but -n is 2\n",
         ),
-        (["--", "torchrun", "train.py"], 2, None),
+        (
+            ["--", "zz", "train.py"],
+            2,
+            "dap-mux: no program zz in PATH; install it, or activate the environment that has it\n",
+        ),
         (["--listen", "0.0.0.0:0", "train.py"], 125, None),
         (["--listen", "192.0.2.1:0", "train.py"], 125, None),
     ],
@@ -244,8 +246,7 @@ async def test_ranks_that_come_after_the_last_client_has_left(user: User) -> Non
     """Nobody would come for them: the one that is there, and those that come later, run on."""
     launcher = user.script(LATER, "launch.py")
     run = await user.start("run", "--", sys.executable, launcher, user.script("print('end')\n"))
-    client = await run.client()
-    await client.handshake(LAUNCH, timeout=LIMIT)
+    client = await joined(run)
     await client.disconnect(terminateDebuggee=False)
     (user.folder / "go").touch()
     done = await run.ends()

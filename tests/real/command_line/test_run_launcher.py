@@ -12,6 +12,7 @@ from tests.real.command_line.launched_job import (
     launch,
     listening_or_calling,
 )
+from tests.real.driving import joined
 from tests.support.processes.commands import LIMIT, User, bodies, line_of, listed, user
 from tests.support.processes.launchers import LAUNCH
 
@@ -67,8 +68,7 @@ async def test_ranks_of_a_launcher_from_the_first_line_to_the_exit_code(
 async def test_the_launchers_exit_code_is_passed_on(user: User, end: str, code: int) -> None:
     script = user.script(f"import os, sys\nif os.environ['RANK'] == '1':\n    {end}\n")
     run = await launch(user, user.script(LAUNCH, "launch.py"), "2", script)
-    client = await run.client()
-    await client.handshake(ATTACH, timeout=LIMIT)
+    client = await joined(run)
     await finish(client)
     assert bodies(client, "exited") == [{"exitCode": code}]
     assert (await run.ends()).code == code
@@ -87,27 +87,10 @@ async def test_a_rank_that_its_launcher_starts_again(user: User, options: tuple[
     text += "    open('again', 'w').close()\n    os._exit(75)\nprint('here')  # here\n"
     script = user.script(text)
     run = await launch(user, user.script(LAUNCH, "launch.py"), "2", script, options=options)
-    client = await run.client()
-    await client.handshake(ATTACH, breakpoints={script: [line_of(script, "here")]}, timeout=LIMIT)
+    client = await joined(run, {script: [line_of(script, "here")]})
     entries = await listed(client, "line", 5, 5)
     assert [entry["state"] for entry in entries] == ["stopped", "stopped"]
     await go_on(client, entries)
     await finish(client)
     done = await run.ends()
     assert (done.code, done.out.count("here")) == (0, 2)
-
-
-async def test_without_waiting_and_without_a_debugger(user: User) -> None:
-    run = await launch(
-        user, user.script(LAUNCH, "launch.py"), "2", user.script(TRAIN), options=("--no-wait",)
-    )
-    done = await run.ends()
-    assert done.code == 0
-    assert "end 1 [] []" in done.out
-
-
-async def test_a_launcher_that_is_not_there(user: User) -> None:
-    done = await user.does("run", "--", "torchrunn", "train.py")
-    assert (done.code, done.out) == (2, "")
-    assert done.err.startswith("dap-mux: no program torchrunn in PATH")
-    assert done.err.count("\n") == 1

@@ -9,8 +9,9 @@ from typing import Any, Final
 import anyio
 import pytest
 
+from tests.real.driving import joined
 from tests.support.processes.commands import LIMIT, Command, User, line_of, listed, user
-from tests.support.processes.run_command import LAUNCH, start
+from tests.support.processes.run_command import start
 from tests.support.processes.waiting import until
 
 __all__ = ["user"]
@@ -90,8 +91,7 @@ async def test_where_all_ranks_are(user: User) -> None:
     await run.session()
     done = await user.does("stacks")
     assert (done.code, done.out) == (1, "{0-3}: is waiting\n"), "an observer starts nothing"
-    editor = await run.client("editor")
-    await editor.handshake(LAUNCH, timeout=LIMIT)
+    editor = await joined(run, name="editor")
     await in_place(user, run)
 
     before = await count_of(user)
@@ -142,8 +142,7 @@ asyncio.run(serve())
 async def test_asyncio_tasks_are_one_tree_of_all_ranks(user: User) -> None:
     run = await start(user, user.script(WITH_TASKS), n=3)
     await run.session()
-    editor = await run.client("editor")
-    await editor.handshake(LAUNCH, timeout=LIMIT)
+    editor = await joined(run, name="editor")
     found: dict[str, list[str]] = {}
     with anyio.fail_after(LIMIT):
         while [*found] != ["1-2", "0"]:
@@ -165,8 +164,7 @@ async def test_asyncio_tasks_are_one_tree_of_all_ranks(user: User) -> None:
 async def test_watch_shows_the_tree_again_when_it_has_changed(user: User) -> None:
     run = await start(user, user.script(PROGRAM), n=4)
     await run.session()
-    editor = await run.client("editor")
-    await editor.handshake(LAUNCH, timeout=LIMIT)
+    editor = await joined(run, name="editor")
     await in_place(user, run)
     watch = await user.start("stacks", "0,2-3", "--watch", "--json")
     await until(lambda: watch.out.count("\n") == 1, within=LIMIT, what="a tree")

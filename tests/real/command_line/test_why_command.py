@@ -8,8 +8,9 @@ from typing import Any, Final
 import anyio
 import pytest
 
+from tests.real.driving import joined
 from tests.support.processes.commands import LIMIT, User, line_of, user
-from tests.support.processes.run_command import LAUNCH, start
+from tests.support.processes.run_command import start
 
 __all__ = ["user"]
 
@@ -76,8 +77,7 @@ async def test_the_culprit_is_named(user: User, fault: str, wanted: str, code: i
     path = user.script(PROGRAM)
     run = await start(user, path, fault, n=4)
     await run.session()
-    editor = await run.client("editor")
-    await editor.handshake(LAUNCH, timeout=LIMIT)
+    await joined(run, name="editor")
     exited, body = await verdict(user, wanted)
     assert exited == code
     assert body["suspects"][0]["ranks"] == "2"

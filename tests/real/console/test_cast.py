@@ -19,14 +19,14 @@ import pytest
 from dap_mux.client import Json, RequestFailed
 from dap_mux.engine import Settings
 from dap_mux.engine.pdb import command, step_commands
-from tests.real.driving import Driver, line_of, script
+from tests.real.driving import COUNTING, Driver, driving, script
+from tests.support.processes.commands import line_of
 from tests.support.processes.proc_net import free_ports
 from tests.support.processes.ranks import debugpy_ranks
-from tests.support.session import Session, session
+from tests.support.session import Session
 
 pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.timeout(180)]
 TOUR: Final = script("tour")
-UNTIL_TOLD: Final = script("until_told")
 FORKED: Final = script("forked")
 RANKS: Final = 4
 LIMIT: Final = 60.0  # s, for any answer
@@ -64,11 +64,10 @@ async def touring(mark: str) -> AsyncIterator[tuple[Session, Driver, Caster]]:
     """Four ranks of the tour, all stopped at a marked line."""
     async with (
         debugpy_ranks(RANKS, TOUR) as ranks,
-        session([rank.port for rank in ranks], settings=PATIENT) as running,
+        driving(ranks, {TOUR: [line_of(TOUR, mark)]}, settings=PATIENT) as driver,
     ):
-        driver = await Driver.attach(running, breakpoints={TOUR: [line_of(TOUR, mark)]})
         await driver.stopped(line_of(TOUR, mark), RANKS, within=60)
-        yield running, driver, Caster(driver)
+        yield driver.session, driver, Caster(driver)
 
 
 @pytest.fixture(autouse=True)
@@ -184,10 +183,9 @@ async def test_running_ranks(tmp_path: Path) -> None:
     """A rank that runs is asked in its `__main__`; it is not stopped for that."""
     done = tmp_path / "done"
     async with (
-        debugpy_ranks(2, UNTIL_TOLD, arguments=[str(done)]) as ranks,
-        session([rank.port for rank in ranks], settings=PATIENT) as running,
+        debugpy_ranks(2, COUNTING, arguments=[str(done)]) as ranks,
+        driving(ranks, settings=PATIENT) as driver,
     ):
-        driver = await Driver.attach(running)
         await driver.states("running", "running", within=LIMIT)
         cast = Caster(driver)
         with anyio.fail_after(LIMIT):  # attached before the first line of the script has run
@@ -233,8 +231,10 @@ async def forked(count: int) -> AsyncIterator[tuple[list[int], list[int]]]:
 @pytest.mark.heavy
 async def test_sixty_four_ranks_and_one_that_hangs() -> None:
     within = 20.0  # s; half of it for a step: ample for 63 ranks, and waited out for the other
-    async with forked(64) as (ports, pids), session(ports, settings=PATIENT) as running:
-        driver = await Driver.attach(running, breakpoints={FORKED: [line_of(FORKED, "loss")]})
+    async with (
+        forked(64) as (ports, pids),
+        driving(ports, {FORKED: [line_of(FORKED, "loss")]}, settings=PATIENT) as driver,
+    ):
         cast = Caster(driver)
         await driver.stopped(line_of(FORKED, "loss"), 64, within=LIMIT)
         told = await cast.values("all", "p rank")

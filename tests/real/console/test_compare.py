@@ -10,9 +10,9 @@ import pytest
 
 from dap_mux.client import RequestFailed
 from dap_mux.engine import Settings
-from tests.real.driving import LIMIT, Driver, line_of, script
+from tests.real.driving import Driver, driving, script
+from tests.support.processes.commands import LIMIT, line_of
 from tests.support.processes.ranks import Rank, debugpy_ranks
-from tests.support.session import session
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(120)]
 ARGUMENT_VALUES: Final = script("values")
@@ -25,10 +25,8 @@ async def four() -> AsyncIterator[tuple[Driver, list[Rank]]]:
     """Four ranks that stand where their values are."""
     async with (
         debugpy_ranks(4, ARGUMENT_VALUES) as ranks,
-        session([rank.port for rank in ranks], settings=PATIENT) as running,
+        driving(ranks, {ARGUMENT_VALUES: [HERE]}, settings=PATIENT, stopped=HERE) as driver,
     ):
-        driver = await Driver.attach(running, breakpoints={ARGUMENT_VALUES: [HERE]})
-        await driver.stopped(HERE)
         yield driver, ranks
 
 
@@ -95,10 +93,8 @@ async def test_a_device_that_hangs_does_not_keep_its_rank() -> None:
     here, after = line_of(program, "here"), line_of(program, "after")
     async with (
         debugpy_ranks(2, program) as ranks,
-        session([rank.port for rank in ranks], settings=PATIENT) as running,
+        driving(ranks, {program: [here, after]}, settings=PATIENT, stopped=here) as driver,
     ):
-        driver = await Driver.attach(running, breakpoints={program: [here, after]})
-        await driver.stopped(here, 2)
         for _ in range(2):
             body = await compare(driver, "loss")
             assert values(body) == [

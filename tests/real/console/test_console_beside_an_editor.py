@@ -9,9 +9,10 @@ import pytest
 
 from dap_mux.client import DapClient
 from dap_mux.session.job import entry_line
+from tests.real.driving import joined
 from tests.support.clients.consoles import PipedConsole, cells
 from tests.support.processes.commands import LIMIT, User, bodies, line_of, listed, user
-from tests.support.processes.run_command import COUNT, LAUNCH, WAIT, start
+from tests.support.processes.run_command import COUNT, WAIT, start
 
 __all__ = ["user"]
 
@@ -28,8 +29,7 @@ async def test_what_one_does_the_other_sees(user: User) -> None:
     path = user.script(COUNT)
     loss, back = line_of(path, "loss"), line_of(path, "return")
     run = await start(user, path, n=4)
-    editor = await run.client("editor")
-    await editor.handshake(LAUNCH, breakpoints={path: [loss]}, timeout=LIMIT)
+    editor = await joined(run, {path: [loss]}, name="editor")
     await listed(editor, "line", *[loss] * 4)
 
     console = PipedConsole(await user.start("console", piped=True))
@@ -75,8 +75,7 @@ async def test_attach_and_who_else_moves_the_rank(user: User) -> None:
     path = user.script(COUNT + WAIT)  # the session is not over before the editor has left
     loss = line_of(path, "loss")
     run = await start(user, path, n=2)
-    editor = await run.client("editor")
-    await editor.handshake(LAUNCH, breakpoints={path: [loss]}, timeout=LIMIT)
+    editor = await joined(run, {path: [loss]}, name="editor")
     entries = await listed(editor, "line", loss, loss)
     console = PipedConsole(await user.start("console", piped=True))
 
@@ -116,8 +115,7 @@ async def test_a_console_ends_quietly_when_nobody_reads_it(user: User) -> None:
 async def test_a_signal_ends_the_console_and_not_the_job(user: User) -> None:
     path = user.script(COUNT)
     run = await start(user, path, n=2)
-    editor = await run.client("editor")
-    await editor.handshake(LAUNCH, breakpoints={path: [line_of(path, "loss")]}, timeout=LIMIT)
+    editor = await joined(run, {path: [line_of(path, "loss")]}, name="editor")
     await listed(editor, "state", "stopped", "stopped")
     command = await user.start("console", piped=True)
     await PipedConsole(command).does("list")

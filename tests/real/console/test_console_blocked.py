@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tests.real.console.test_console_terminal import ready, run
-from tests.support.processes.commands import LIMIT, User, line_of, listed, user
+from tests.real.driving import joined
+from tests.support.processes.commands import User, line_of, listed, user
 from tests.support.processes.netcat import Netcat, served
-from tests.support.processes.run_command import LAUNCH, start
+from tests.support.processes.run_command import start
 from tests.support.processes.tmux import Tmux, tmux
 
 __all__ = ["tmux", "user"]
@@ -61,8 +62,7 @@ async def test_an_empty_line_brings_the_prompt_back_over_a_connection(user: User
     path = user.script(WAITS)
     line = line_of(path, "wait")
     run = await start(user, path, n=2)
-    editor = await run.client("editor")
-    await editor.handshake(LAUNCH, breakpoints={path: [line]}, timeout=LIMIT)
+    editor = await joined(run, {path: [line]}, name="editor")
     await listed(editor, "line", line, line)
     command, port = await served(user)
 

@@ -11,8 +11,9 @@ import pytest
 
 from dap_mux.frontends.console.commands import COMMANDS
 from tests.conftest import rounds
-from tests.real.driving import line_of, script
+from tests.real.driving import script
 from tests.support.clients.consoles import console_of
+from tests.support.processes.commands import line_of
 from tests.support.session import session
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(180)]

@@ -10,6 +10,7 @@ from contextlib import suppress
 import pytest
 
 from dap_mux.frontends.console.console import BANNER
+from tests.real.driving import joined
 from tests.support.hosts.private_network import possible, private_network
 from tests.support.processes.commands import LIMIT, User, line_of, listed, user
 from tests.support.processes.netcat import PROMPT, Netcat, served
@@ -26,8 +27,7 @@ async def test_two_people_with_nc(user: User) -> None:
     path = user.script(COUNT)
     loss = line_of(path, "loss")
     run = await start(user, path, n=2)
-    editor = await run.client("editor")
-    await editor.handshake(LAUNCH, breakpoints={path: [loss]}, timeout=LIMIT)
+    editor = await joined(run, {path: [loss]}, name="editor")
     await listed(editor, "line", loss, loss)
     command, port = await served(user)
 

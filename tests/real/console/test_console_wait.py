@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Final
 
 import pytest
 
 from dap_mux.frontends.console import plain
-from tests.real.driving import line_of, script
+from tests.real.driving import COUNT, COUNTING, StartRanks
 from tests.support.clients.consoles import console_of
-from tests.support.processes.ranks import Rank
 from tests.support.session import session
 
 pytestmark = pytest.mark.real
-StartRanks = Callable[..., Awaitable[list[Rank]]]
-PROGRAM: Final = script("until_told")
-COUNT: Final = line_of(PROGRAM, "count")
 
 
 def lines(*texts: str) -> plain.NextLine:
@@ -29,10 +23,10 @@ def lines(*texts: str) -> plain.NextLine:
 
 
 async def test_a_script(start_ranks: StartRanks, tmp_path: Path) -> None:
-    ranks = await start_ranks(2, PROGRAM, arguments=[str(tmp_path / "done")])
+    ranks = await start_ranks(2, COUNTING, arguments=[str(tmp_path / "done")])
     async with (
         session([rank.port for rank in ranks]) as running,
-        console_of(running, {PROGRAM: [{"line": COUNT}]}) as (console, shown),
+        console_of(running, {COUNTING: [{"line": COUNT}]}) as (console, shown),
     ):
         await plain.converse(console, lines("wait", "cast all p count", "wait 1 stopped 30"))
         said = "".join(shown)
@@ -42,10 +36,10 @@ async def test_a_script(start_ranks: StartRanks, tmp_path: Path) -> None:
 
 async def test_in_vain(start_ranks: StartRanks, tmp_path: Path) -> None:
     """It says who is where instead, and goes on: to leave would release the ranks."""
-    ranks = await start_ranks(2, PROGRAM, arguments=[str(tmp_path / "done")])
+    ranks = await start_ranks(2, COUNTING, arguments=[str(tmp_path / "done")])
     async with (
         session([rank.port for rank in ranks]) as running,
-        console_of(running, {PROGRAM: [{"line": COUNT}]}) as (console, shown),
+        console_of(running, {COUNTING: [{"line": COUNT}]}) as (console, shown),
     ):
         await plain.converse(console, lines("wait", "wait exited 0.1", "cast all p count"))
         said = "".join(shown)

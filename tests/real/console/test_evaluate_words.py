@@ -8,7 +8,8 @@ import pytest
 
 from dap_mux.client import RequestFailed
 from tests.real.console.test_compare import HERE, four
-from tests.real.driving import LIMIT, Driver
+from tests.real.driving import Driver
+from tests.support.processes.commands import LIMIT
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(120)]
 

@@ -16,7 +16,8 @@ from typing import Any, Final
 from dap_mux.client import DapClient, Json
 from dap_mux.engine.values.inspect import without_debugger_frames
 from tests.conftest import Connect
-from tests.real.driving import Lines, line_of, script
+from tests.real.driving import Lines, script
+from tests.support.processes.commands import line_of
 from tests.support.processes.ranks import Rank, debugpy_ranks
 from tests.support.session import session
 
@@ -100,6 +101,21 @@ class Talk:
     async def go(self, command: str = "continue", **arguments: object) -> None:
         """Resume the thread that stopped last."""
         await self.ask(command, **{"threadId": self.thread, **arguments})
+
+    async def begin(self, *lines: int | Mapping[str, Any], **how: Any) -> None:
+        """Attach, and wait for the first stop."""
+        await self.attach(*lines, **how)
+        await self.stop()
+
+    async def move(self, command: str = "continue", **arguments: object) -> None:
+        """Resume the thread that stopped last, and wait for the next stop."""
+        await self.go(command, **arguments)
+        await self.stop()
+
+    async def run_out(self) -> None:
+        """Continue to the end of the session."""
+        await self.go()
+        await self.end()
 
     async def evaluate(self, *expressions: str, context: str = "watch", **more: object) -> None:
         """Evaluate in the frame that was stopped in last."""

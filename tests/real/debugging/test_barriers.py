@@ -11,10 +11,10 @@ import pytest
 from dap_mux.client import Json
 from dap_mux.engine import Settings
 from tests.conftest import rounds
-from tests.real.driving import LIMIT, Driver, brief, line_of, script
+from tests.real.driving import Driver, brief, driving, script
 from tests.support.processes import proc_net
+from tests.support.processes.commands import LIMIT, line_of
 from tests.support.processes.ranks import Rank, Style, debugpy_ranks
-from tests.support.session import session
 
 ROUNDS: Final = int(os.environ.get("DIFFER_ROUNDS", "1"))  # 50 take a quarter of an hour
 pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.timeout(600 + 60 * ROUNDS)]
@@ -33,10 +33,6 @@ def eight(
 ) -> AbstractAsyncContextManager[list[Rank]]:
     env = {"MASTER_PORT": str(proc_net.free_ports(1)), **more}
     return debugpy_ranks(RANKS, PROGRAM, env=env, arguments=[str(times)], style=style)
-
-
-def ports(ranks: list[Rank]) -> list[int]:
-    return [rank.port for rank in ranks]
 
 
 async def set_at(driver: Driver, *breakpoints: Json) -> None:
@@ -72,9 +68,8 @@ async def test_all_eight_stop_together() -> None:
     barrier = {"line": REDUCE, "condition": "barrier"}
     async with (
         eight(TIMES, ALL_LATE="1", MOST_LATE="0.3") as ranks,
-        session(ports(ranks)) as running,
+        driving(ranks, {PROGRAM: [barrier]}) as driver,
     ):
-        driver = await Driver.attach(running, breakpoints={PROGRAM: [barrier]})
         for done in range(TIMES):
             told = await next_stop(driver, done)
             assert told["description"] == f"At barrier {RANKS}/{RANKS}"
@@ -91,9 +86,8 @@ async def test_a_missing_rank_is_named_and_a_dead_one_is_not_waited_for() -> Non
     barrier = {"line": REDUCE, "condition": "barrier"}
     async with (
         eight(TIMES, MOST_LATE="100000") as ranks,
-        session(ports(ranks), settings=Settings(barrier_timeout=2.0)) as running,
+        driving(ranks, {PROGRAM: [barrier]}, settings=Settings(barrier_timeout=2.0)) as driver,
     ):
-        driver = await Driver.attach(running, breakpoints={PROGRAM: [barrier]})
         await driver.until(lambda entries: {e["reason"] for e in entries[:7]} == {"barrier 7/8"})
         said = f"dap-mux: barrier 7/8 at line {REDUCE} for 2 s; missing: rank 7 running at "
         await driver.client.wait_for(lambda: said in driver.output, timeout=LIMIT, what=said)
@@ -114,9 +108,8 @@ async def test_a_loss_that_differs_is_found(style: Style) -> None:
     differ = {"line": COUNT, "condition": f"differ: {LOSS}"}
     async with (
         eight(ROUNDS * STEPS, style, MOST_LATE="0") as ranks,
-        session(ports(ranks)) as running,
+        driving(ranks, {PROGRAM: [differ]}) as driver,
     ):
-        driver = await Driver.attach(running, breakpoints={PROGRAM: [differ]})
         for round in range(ROUNDS):
             told = await next_stop(driver, round)
             entries = await driver.entries()
@@ -142,9 +135,8 @@ async def test_set_into_a_job_that_runs(step: float, condition: str) -> None:
             env={"MASTER_PORT": str(proc_net.free_ports(1)), "MOST_LATE": "0", "STEP": str(step)},
             arguments=["1000000"],
         ) as ranks,
-        session(ports(ranks)) as running,
+        driving(ranks) as driver,
     ):
-        driver = await Driver.attach(running)
         done = -1
         for number in range(SETS):
             await driver.until(lambda entries: {one["state"] for one in entries} == {"running"})

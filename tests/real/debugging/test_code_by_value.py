@@ -13,7 +13,8 @@ from typing import Any, Final
 import pytest
 
 from dap_mux.client import Json
-from tests.real.driving import LIMIT, Driver, let_end, script
+from tests.real.driving import Driver, let_end, script
+from tests.support.processes.commands import LIMIT
 from tests.support.processes.ranks import Rank, debugpy_ranks
 from tests.support.session import session
 

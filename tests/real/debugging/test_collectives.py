@@ -9,10 +9,10 @@ from typing import Final
 
 import pytest
 
-from tests.real.driving import LIMIT, Driver, brief, line_of, script
+from tests.real.driving import Driver, brief, driving, script
 from tests.support.processes import proc_net
+from tests.support.processes.commands import LIMIT, line_of
 from tests.support.processes.ranks import Rank, debugpy_ranks
-from tests.support.session import session
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(180)]
 PROGRAM: Final = script("all_reduce")
@@ -38,9 +38,7 @@ async def ranks() -> AsyncIterator[list[Rank]]:
 @pytest.fixture
 async def driver(ranks: list[Rank]) -> AsyncIterator[Driver]:
     """All four stand before their first all-reduce; the breakpoint is gone."""
-    async with session([rank.port for rank in ranks]) as running:
-        driver = await Driver.attach(running, breakpoints={PROGRAM: [LATE]})
-        await driver.stopped(LATE)
+    async with driving(ranks, {PROGRAM: [LATE]}, stopped=LATE) as driver:
         assert await driver.value(0, "done") == "0"  # the user is at rank 0
         await driver.client.request("setBreakpoints", {"source": {"path": PROGRAM}})
         yield driver

@@ -15,9 +15,9 @@ from dap_mux.client import DapClient
 from dap_mux.engine import inputs
 from dap_mux.pure.endpoint import Endpoint
 from dap_mux.shell import sockets
-from tests.real.driving import LIMIT, Driver, line_of, script
+from tests.real.driving import Driver, StartRanks, script
 from tests.support.hosts.private_network import PrivateNetwork, possible, private_network
-from tests.support.processes.commands import User, user
+from tests.support.processes.commands import LIMIT, User, line_of, user
 from tests.support.processes.ranks import Rank, Style
 from tests.support.processes.waiting import until
 from tests.support.session import Session, session
@@ -25,7 +25,6 @@ from tests.support.session import Session, session
 __all__ = ["user"]
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(180)]
-StartRanks = Callable[..., Awaitable[list[Rank]]]
 PROGRAM: Final = script("waits_at_a_line")
 PASS: Final = line_of(PROGRAM, "pass")
 DIFFER: Final = "differ: passed * 0"

@@ -12,7 +12,8 @@ import pytest
 
 from dap_mux.client import DapClient
 from tests.real.command_line.launched_job import ATTACH, launch
-from tests.support.processes.commands import LIMIT, Command, User, line_of, listed, user
+from tests.real.driving import observing
+from tests.support.processes.commands import LIMIT, User, line_of, listed, user
 from tests.support.processes.launchers import LAUNCH
 from tests.support.processes.run_command import start
 
@@ -41,7 +42,7 @@ HOLDS = {"DAP_MUX_POST_MORTEM": "60"}
 
 async def test_held_with_nobody_attached(user: User) -> None:
     run = await start(user, "--no-wait", user.script(DIES), n=2, **HOLDS)
-    client = await observer(run)
+    client = await observing(run)
     (user.folder / "go").touch()
     await held(client, "exited", "waiting")
     entries = await listed(client, "state", "exited", "waiting")
@@ -54,18 +55,10 @@ async def test_a_launchers_rank_is_held(user: User) -> None:
     script, launcher = user.script(DIES), user.script(LAUNCH, "launch.py")
     (user.folder / "calm").touch()
     run = await launch(user, launcher, "2", script, options=("--no-wait",), **HOLDS)
-    client = await observer(run)
+    client = await observing(run)
     (user.folder / "go").touch()
     await held(client, "waiting", "waiting")
     await client.disconnect()
-
-
-async def observer(run: Command) -> DapClient:
-    """Somebody who has no rank attached."""
-    client = await run.client()
-    await client.request("initialize", {"adapterID": "dap-mux"}, timeout=LIMIT)
-    await client.request("attach", {"role": "observer"}, timeout=LIMIT)
-    return client
 
 
 async def held(client: DapClient, *states: str) -> None:

@@ -5,22 +5,27 @@ What nvim-dap, dape and others see of the same is in `tests/engine/test_stop_pat
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
-from tests.real.driving import SCRIPTS, Driver, ends_well, let_end, line_of, script
+from tests.real.driving import (
+    COUNT,
+    COUNTING,
+    SCRIPTS,
+    Driver,
+    StartRanks,
+    ends_well,
+    let_end,
+    script,
+)
 from tests.support.clients.live_editor import LiveEditor, live
 from tests.support.editors import VSCodeModel
-from tests.support.processes.ranks import Rank
+from tests.support.processes.commands import line_of
 from tests.support.session import Session, session
 
 pytestmark = pytest.mark.real
-StartRanks = Callable[..., Awaitable[list[Rank]]]
-COUNTING: Final = script("until_told")
-COUNT: Final = line_of(COUNTING, "count")
 UNEVEN: Final = script("all_but_rank_0")
 HERE: Final = line_of(UNEVEN, "here")
 STOCK: Final[dict[str, Any]] = {

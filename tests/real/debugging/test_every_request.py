@@ -12,16 +12,14 @@ import anyio
 import pytest
 
 from dap_mux.engine.routes import ROUTES
-from tests.real.driving import Driver, line_of, script
+from tests.real.driving import COUNT, COUNTING, Driver, driving
 from tests.support.clients.argument_cases import Ids, cases, right
 from tests.support.clients.raw_client import Json, RawClient
 from tests.support.processes.ranks import debugpy_ranks
-from tests.support.session import Session, session
+from tests.support.session import Session
 
 pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.heavy]
-PROGRAM: Final = script("until_told")
-COUNT: Final = line_of(PROGRAM, "count")
-RIGHT: Final = right(PROGRAM)
+RIGHT: Final = right(COUNTING)
 RUNS_ON: Final = frozenset({"continue", "next", "stepIn", "stepOut", "goto", "pause"})
 LIMIT: Final = 30.0  # s; not a wait
 
@@ -79,7 +77,7 @@ class Knocker:
 
     async def _seen(self, client: RawClient) -> Ids | None:
         thread = self._driver.row(0)
-        at = {"path": PROGRAM}
+        at = {"path": COUNTING}
         stack = await body(client, "stackTrace", threadId=thread)
         frame = stack["stackFrames"][0]["id"] if stack else 0
         scopes = await body(client, "scopes", frameId=frame)
@@ -104,20 +102,20 @@ async def body(client: RawClient, command: str, **arguments: object) -> Json:
 @pytest.mark.timeout(300)
 async def test_every_request() -> None:
     async with (
-        debugpy_ranks(4, PROGRAM, arguments=["/nowhere/done"]) as ranks,
-        session([rank.port for rank in ranks]) as running,
+        debugpy_ranks(4, COUNTING, arguments=["/nowhere/done"]) as ranks,
+        driving(ranks, {COUNTING: [COUNT]}, stopped=COUNT) as driver,
     ):
-        driver = await Driver.attach(running, breakpoints={PROGRAM: [COUNT]})
-        await driver.stopped(COUNT)
-        before = {rank.number: rank.link for rank in running.engine.core.ranks.values()}
+        before = {rank.number: rank.link for rank in driver.session.engine.core.ranks.values()}
         knocker = Knocker(driver)
         for command in ROUTES:
             for arguments in cases(await knocker.arguments(command)):
                 await knocker.knock(command, arguments)
         await driver.states(*["stopped"] * 4)
-        assert {rank.number: rank.link for rank in running.engine.core.ranks.values()} == before
+        assert {
+            rank.number: rank.link for rank in driver.session.engine.core.ranks.values()
+        } == before
         for rank in range(4):
             assert int(await driver.value(rank, "count")) >= 0
-        assert not running.engine.core.faults
+        assert not driver.session.engine.core.faults
         assert all(rank.running for rank in ranks)
         knocker.close()

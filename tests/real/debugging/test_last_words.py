@@ -10,9 +10,9 @@ import pytest
 from dap_mux.client import DapClient
 from tests.conftest import Connect
 from tests.real.debugging.tour_program import AFTER, CALL, TOUR
-from tests.real.driving import LIMIT, Driver
+from tests.real.driving import driving
+from tests.support.processes.commands import LIMIT
 from tests.support.processes.ranks import debugpy_ranks
-from tests.support.session import session
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(120)]
 each_side = pytest.mark.parametrize(
@@ -32,8 +32,7 @@ async def standing(connect: Connect, *, direct: bool) -> AsyncIterator[tuple[Dap
             stop = await client.wait_event("stopped", timeout=LIMIT)
             yield client, stop["threadId"]
             return
-        async with session([ranks[0].port]) as running:
-            driver = await Driver.attach(running, breakpoints=lines)
+        async with driving([ranks[0].port], lines) as driver:
             stop = await driver.client.wait_event("stopped", timeout=LIMIT)
             yield driver.client, stop["threadId"]
 

@@ -15,10 +15,10 @@ import pytest
 
 from dap_mux.engine import Settings, inputs
 from dap_mux.engine.source_files import contents
-from tests.real.driving import Driver, line_of
+from tests.real.driving import Driver
 from tests.support.hosts.hosts import FarRank, Host, folders, namespaces, ranks_on, tools_present
 from tests.support.hosts.private_network import possible
-from tests.support.processes.commands import User, listed, user
+from tests.support.processes.commands import User, line_of, listed, user
 from tests.support.session import Session, session
 
 __all__ = ["user"]

@@ -11,7 +11,8 @@ import pytest
 from dap_mux.client import DapClient
 from tests.conftest import Connect
 from tests.real.debugging.tour_program import CALL, finished, tour
-from tests.real.driving import LIMIT, Driver, line_of, script
+from tests.real.driving import Driver, script
+from tests.support.processes.commands import LIMIT, line_of
 from tests.support.processes.ranks import Rank, debugpy_ranks
 from tests.support.session import session
 

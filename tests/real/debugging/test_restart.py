@@ -6,6 +6,7 @@ import anyio
 import pytest
 
 from dap_mux.client import DapClient, Json
+from tests.real.driving import joined
 from tests.support.processes.commands import LIMIT, User, bodies, line_of, listed, user
 from tests.support.processes.run_command import COUNT, LAUNCH, WAIT, log, resume, start
 
@@ -14,10 +15,15 @@ __all__ = ["user"]
 pytestmark = [pytest.mark.real, pytest.mark.timeout(120)]
 
 
-async def test_a_stopped_job_is_restarted(user: User) -> None:
+@pytest.mark.parametrize(
+    "options",
+    [(), pytest.param(("--dial",), marks=pytest.mark.heavy)],
+    ids=["ranks-listen", "ranks-call"],
+)
+async def test_a_stopped_job_is_restarted(user: User, options: tuple[str, ...]) -> None:
     script = user.script(COUNT)
     line = line_of(script, "loss")
-    run = await start(user, script, n=2)
+    run = await start(user, *options, script, n=2)
     client = await run.client()
     offered = await client.handshake(
         LAUNCH,
@@ -45,8 +51,7 @@ async def test_a_stopped_job_is_restarted(user: User) -> None:
 
 async def test_a_running_job_is_restarted_twice(user: User) -> None:
     run = await start(user, user.script(WAIT), n=2)
-    client = await run.client()
-    await client.handshake(LAUNCH, launch=True, timeout=LIMIT)
+    client = await joined(run, launch=True)
     ranks = await listed(client, "state", "running", "running")
     for _ in range(2):
         await client.request("restart", timeout=LIMIT)

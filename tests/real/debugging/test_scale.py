@@ -6,9 +6,9 @@ from typing import Final
 
 import pytest
 
-from tests.real.driving import Driver, line_of, script
+from tests.real.driving import driving, script
+from tests.support.processes.commands import line_of
 from tests.support.processes.ranks import debugpy_ranks
-from tests.support.session import session
 
 pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.timeout(300)]
 LIMIT: Final = 60.0  # s; not a wait
@@ -23,9 +23,8 @@ MANY: Final = pytest.param(32, marks=[pytest.mark.heavy, pytest.mark.long])
 async def test_stop_step_continue_and_end(count: int) -> None:
     async with (
         debugpy_ranks(count, TOUR) as ranks,
-        session([rank.port for rank in ranks]) as running,
+        driving(ranks, {TOUR: [CALL, PRINT]}) as driver,
     ):
-        driver = await Driver.attach(running, breakpoints={TOUR: [CALL, PRINT]})
         await driver.stopped(CALL, count, within=LIMIT)
         await driver.look(0)
         await driver.control("stepIn")

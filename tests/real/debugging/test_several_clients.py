@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,17 +11,13 @@ import pytest
 
 from dap_mux.client import DapClient
 from tests.real.debugging.tour_program import PATIENT
-from tests.real.driving import SCRIPTS, Driver, ends_well, line_of, script
+from tests.real.driving import COUNT, COUNTING, SCRIPTS, Driver, StartRanks, ends_well
 from tests.support.clients.live_editor import live
 from tests.support.editors import VSCodeModel
-from tests.support.processes.ranks import Rank
 from tests.support.session import Session, session
 
 pytestmark = pytest.mark.real
 Json = dict[str, Any]
-StartRanks = Callable[..., Awaitable[list[Rank]]]
-COUNTING: Final = script("until_told")
-COUNT: Final = line_of(COUNTING, "count")
 PATIENCE: Final = 30.0  # s; not a wait
 STOCK: Final[Json] = {"type": "debugpy", "request": "attach", "justMyCode": True}
 
@@ -103,8 +98,7 @@ async def test_breakpoints_of_both_on_one_line_stop_what_they_should(
             assert count == wanted
             await first.go_on()
         await second.leave()
-        await first.leave()
-        await ends_well(ranks, done)
+        await first.ends_well(ranks, done)
 
 
 async def test_logpoints_of_both_on_one_line_are_both_logged(

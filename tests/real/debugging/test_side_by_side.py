@@ -33,73 +33,58 @@ def telling(diary: Diary) -> list[str]:
 
 async def conditions(talk: Talk) -> None:
     body, after = talk.line("body"), talk.line("after")
-    await talk.attach({"line": body, "condition": "number == 4"}, after)
-    await talk.stop()
+    await talk.begin({"line": body, "condition": "number == 4"}, after)
     await talk.evaluate("number", "total")
-    await talk.go()
-    await talk.stop()
+    await talk.move()
     await talk.breakpoints()
-    await talk.go()
-    await talk.end()
+    await talk.run_out()
 
 
 async def hit_counts(talk: Talk) -> None:
     body = talk.line("body")
-    await talk.attach({"line": body, "hitCondition": "== 3"})
-    await talk.stop()
+    await talk.begin({"line": body, "hitCondition": "== 3"})
     await talk.evaluate("number")
     for hits in ("> 2", "% 4", "5", ">= 3", "<= 2", "< 2", "!= 1"):
         await talk.breakpoints({"line": body, "hitCondition": hits})
     await talk.breakpoints(talk.line("after"))
-    await talk.go()
-    await talk.stop()
+    await talk.move()
     await talk.breakpoints()
-    await talk.go()
-    await talk.end()
+    await talk.run_out()
 
 
 async def log_points(talk: Talk) -> None:
     body = talk.line("body")
     message = {"line": body, "logMessage": "number {number} of {total} {{escaped}} {absent}"}
-    await talk.attach({**message, "condition": "number < 2"}, talk.line("again"))
-    await talk.stop()
+    await talk.begin({**message, "condition": "number < 2"}, talk.line("again"))
     await talk.breakpoints()
-    await talk.go()
-    await talk.end()
+    await talk.run_out()
 
 
 async def broken_conditions(talk: Talk) -> None:
     body, after = talk.line("body"), talk.line("after")
-    await talk.attach({"line": body, "condition": "number ="}, after)
-    await talk.stop()
+    await talk.begin({"line": body, "condition": "number ="}, after)
     await talk.breakpoints({"line": body, "condition": "1 / 0"}, talk.line("again"))
-    await talk.go()
-    await talk.stop()
+    await talk.move()
     await talk.breakpoints()
-    await talk.go()
-    await talk.end()
+    await talk.run_out()
 
 
 async def places(talk: Talk) -> None:
-    await talk.attach(talk.line("again"))
-    await talk.stop()
+    await talk.begin(talk.line("again"))
     await talk.breakpoints(1, 2, 1000, talk.line("body"))
     await talk.breakpoints(talk.line("after"))
     await talk.ask("setFunctionBreakpoints", breakpoints=[{"name": "loop"}, {"name": "absent"}])
-    await talk.go()
-    await talk.stop()
+    await talk.move()
     await talk.ask("setFunctionBreakpoints", breakpoints=[])
     await talk.breakpoints()
-    await talk.go()
-    await talk.end()
+    await talk.run_out()
 
 
 # Values
 
 
 async def variables(talk: Talk) -> None:
-    await talk.attach(talk.line("here"))
-    await talk.stop()
+    await talk.begin(talk.line("here"))
     found = await talk.locals()
     for name in ("point", "items", "pair", "unique", "table"):
         await talk.ask("variables", variablesReference=found[name])
@@ -112,13 +97,11 @@ async def variables(talk: Talk) -> None:
     for expression, value in (("point.y", "5"), ("items[0]", "9"), ("1", "2"), ("x +", "1")):
         await talk.ask("setExpression", expression=expression, value=value, frameId=talk.frame)
     await talk.evaluate("point", "items[:2]")
-    await talk.go()
-    await talk.end()
+    await talk.run_out()
 
 
 async def evaluation(talk: Talk) -> None:
-    await talk.attach(talk.line("here"))
-    await talk.stop()
+    await talk.begin(talk.line("here"))
     for context in ("watch", "hover", "repl", "clipboard", "variables"):
         await talk.evaluate("point", "table", "odd", "absent", "1 +", "wörter", context=context)
     statements = ("import math", "extra = 3", "extra + number", "for i in range(2): print(i)", "_")
@@ -126,42 +109,34 @@ async def evaluation(talk: Talk) -> None:
     await talk.evaluate("long", "items", context="clipboard")
     await talk.evaluate("raise ValueError('own')", "point.broken", "print('said')", context="repl")
     await talk.refused("evaluate", expression="number", frameId=987654, context="watch")
-    await talk.go()
-    await talk.end()
+    await talk.run_out()
 
 
 async def completion(talk: Talk) -> None:
-    await talk.attach(talk.line("here"))
-    await talk.stop()
+    await talk.begin(talk.line("here"))
     for text, column in (("num", 4), ("point.", 7), ("x = point.s", 12), ("", 1), ("a\npoi", 4)):
         await talk.ask("completions", text=text, column=column, frameId=talk.frame)
     await talk.ask("completions", text="poi", column=4, line=1, frameId=talk.frame)
     await talk.ask("completions", text="prin", column=5)
-    await talk.go()
-    await talk.end()
+    await talk.run_out()
 
 
 async def return_values(talk: Talk) -> None:
-    await talk.attach(talk.line("call"), showReturnValue=True)
-    await talk.stop()
-    await talk.go("next")
-    await talk.stop()
+    await talk.begin(talk.line("call"), showReturnValue=True)
+    await talk.move("next")
     await talk.locals()
-    await talk.go()
-    await talk.end()
+    await talk.run_out()
 
 
 async def presentation(talk: Talk) -> None:
     shown = {"special": "inline", "function": "hide", "class": "group", "protected": "inline"}
-    await talk.attach(talk.line("here"), variablePresentation=shown)
-    await talk.stop()
+    await talk.begin(talk.line("here"), variablePresentation=shown)
     found = await talk.locals()
     await talk.ask("variables", variablesReference=found["point"])
     names = {"module": True, "line": True, "parameters": True, "parameterNames": True}
     await talk.ask("stackTrace", threadId=talk.thread, format=names)
     await talk.ask("stackTrace", threadId=talk.thread, startFrame=1, levels=1)
-    await talk.go()
-    await talk.end()
+    await talk.run_out()
 
 
 # Exceptions
@@ -172,53 +147,42 @@ async def raised(talk: Talk) -> None:
     for _ in range(2):
         await talk.stop()
         await talk.ask("exceptionInfo", threadId=talk.thread)
-        await talk.go()
-    await talk.stop()
+        await talk.move()
     await talk.ask("setExceptionBreakpoints", filters=[])
-    await talk.go()
-    await talk.end()
+    await talk.run_out()
 
 
 async def uncaught(talk: Talk) -> None:
-    await talk.attach(filters=["uncaught"])
-    await talk.stop()
+    await talk.begin(filters=["uncaught"])
     await talk.ask("exceptionInfo", threadId=talk.thread)
     await talk.locals()
-    await talk.go()
-    await talk.end()
+    await talk.run_out()
 
 
 async def user_unhandled(talk: Talk) -> None:
-    await talk.attach(filters=["userUnhandled"], justMyCode=True)
-    await talk.stop()
+    await talk.begin(filters=["userUnhandled"], justMyCode=True)
     await talk.ask("exceptionInfo", threadId=talk.thread)
     await talk.ask("setExceptionBreakpoints", filters=[])
-    await talk.go()
-    await talk.end()
+    await talk.run_out()
 
 
 async def exception_options(talk: Talk) -> None:
     path = [{"names": ["Python Exceptions"]}, {"names": ["KeyError"]}]
     options = [{"path": path, "breakMode": "always"}]
-    await talk.attach(talk.line("library"))
-    await talk.stop()
+    await talk.begin(talk.line("library"))
     await talk.ask("setExceptionBreakpoints", filters=[], exceptionOptions=options)
     await talk.ask("setExceptionBreakpoints", filters=["raised"], exceptionOptions=[])
-    await talk.go()
-    await talk.stop()
+    await talk.move()
     await talk.ask("exceptionInfo", threadId=talk.thread)
     await talk.ask("setExceptionBreakpoints", filters=["absent"])
     await talk.ask("setExceptionBreakpoints", filters=[])
-    await talk.go()
-    await talk.end()
+    await talk.run_out()
 
 
 async def system_exit(talk: Talk) -> None:
-    await talk.attach(filters=["uncaught"])
-    await talk.stop()
+    await talk.begin(filters=["uncaught"])
     await talk.ask("exceptionInfo", threadId=talk.thread)
-    await talk.go()
-    await talk.end()
+    await talk.run_out()
 
 
 async def clean_exit(talk: Talk) -> None:
@@ -233,98 +197,74 @@ async def clean_exit(talk: Talk) -> None:
 
 
 async def steps(talk: Talk) -> None:
-    await talk.attach(talk.line("first"))
-    await talk.stop()
+    await talk.begin(talk.line("first"))
     for command in ("stepIn", "stepIn", "stepOut", "next", "stepOut", "next", "next"):
-        await talk.go(command)
-        await talk.stop()
-    await talk.go()
-    await talk.end()
+        await talk.move(command)
+    await talk.run_out()
 
 
 async def step_targets(talk: Talk) -> None:
-    await talk.attach(talk.line("outer"))
-    await talk.stop()
+    await talk.begin(talk.line("outer"))
     targets = (await talk.ask("stepInTargets", frameId=talk.frame))["targets"]
-    await talk.go("stepIn", targetId=targets[-1]["id"])
-    await talk.stop()
+    await talk.move("stepIn", targetId=targets[-1]["id"])
     await talk.breakpoints()
-    await talk.go("stepIn", granularity="line")
-    await talk.stop()
-    await talk.go()
-    await talk.end()
+    await talk.move("stepIn", granularity="line")
+    await talk.run_out()
 
 
 async def my_code_alone(talk: Talk) -> None:
-    await talk.attach(talk.line("library"), justMyCode=True)
-    await talk.stop()
-    await talk.go("stepIn")
-    await talk.stop()
+    await talk.begin(talk.line("library"), justMyCode=True)
+    await talk.move("stepIn")
     await talk.ask("setDebuggerProperty", JustMyCodeStepping=0)
     await talk.breakpoints()
-    await talk.go()
-    await talk.end()
+    await talk.run_out()
 
 
 async def into_library(talk: Talk) -> None:
-    await talk.attach(talk.line("library"))
-    await talk.stop()
-    await talk.go("stepIn")
-    await talk.stop()
-    await talk.go("stepOut")
-    await talk.stop()
-    await talk.go()
-    await talk.end()
+    await talk.begin(talk.line("library"))
+    await talk.move("stepIn")
+    await talk.move("stepOut")
+    await talk.run_out()
 
 
 async def jump(talk: Talk) -> None:
-    await talk.attach(talk.line("jump start"))
-    await talk.stop()
+    await talk.begin(talk.line("jump start"))
     asked = {"source": {"path": talk.program}, "line": talk.line("jump end")}
     targets = (await talk.ask("gotoTargets", **asked))["targets"]
     await talk.ask("goto", threadId=talk.thread, targetId=targets[0]["id"])
     await talk.stop()
     await talk.evaluate("count")
     await talk.refused("goto", threadId=talk.thread, targetId=987654)
-    await talk.go()
-    await talk.end()
+    await talk.run_out()
 
 
 # Threads
 
 
 async def threads(talk: Talk) -> None:
-    await talk.attach(talk.line("ask"))
-    await talk.stop()
+    await talk.begin(talk.line("ask"))
     await talk.ask("threads")
     await talk.breakpoints(talk.line("answer"))
-    await talk.go()
-    await talk.stop()
+    await talk.move()
     await talk.breakpoints(talk.line("heard"))
-    await talk.go("stepOut")
-    await talk.stop()
+    await talk.move("stepOut")
     await talk.breakpoints()
-    await talk.go()
-    await talk.end()
+    await talk.run_out()
 
 
 async def step_that_waits(talk: Talk) -> None:
     """The step cannot end before another thread runs, and it may not: `continue` lets it."""
-    await talk.attach(talk.line("ask"), steppingResumesAllThreads=False)
-    await talk.stop()
+    await talk.begin(talk.line("ask"), steppingResumesAllThreads=False)
     await talk.breakpoints(talk.line("wait"))
-    await talk.go()
-    await talk.stop()
+    await talk.move()
     await talk.breakpoints()
     await talk.go("next")
-    await talk.go()
-    await talk.end()
+    await talk.run_out()
 
 
 async def pause(talk: Talk) -> None:
     """Where a pause hits differs; that it does, and what may be done then, does not."""
-    await talk.attach(talk.line("count"))
-    await talk.stop()
+    await talk.begin(talk.line("count"))
     await talk.breakpoints()
     await talk.go()
     await talk.ask("pause", threadId=talk.thread)
@@ -332,14 +272,12 @@ async def pause(talk: Talk) -> None:
     stack = await talk.client.request("stackTrace", {"threadId": talk.thread})
     talk.frame = stack["stackFrames"][0]["id"]
     await talk.evaluate("__import__('__main__').stop = True", context="repl")
-    await talk.go()
-    await talk.end()
+    await talk.run_out()
 
 
 async def leaving(talk: Talk) -> None:
     """A client that leaves while the program is stopped lets it run to its end."""
-    await talk.attach(talk.line("body"))
-    await talk.stop()
+    await talk.begin(talk.line("body"))
     await talk.client.disconnect(terminateDebuggee=False)
     talk.note()
 
@@ -348,23 +286,18 @@ async def leaving(talk: Talk) -> None:
 
 
 async def output(talk: Talk) -> None:
-    await talk.attach(talk.line("last"))
-    await talk.stop()
-    await talk.go()
-    await talk.end()
+    await talk.begin(talk.line("last"))
+    await talk.run_out()
 
 
 async def sources(talk: Talk) -> None:
-    await talk.attach(talk.line("library"))
-    await talk.stop()
-    await talk.go("stepIn")
-    await talk.stop()
+    await talk.begin(talk.line("library"))
+    await talk.move("stepIn")
     await talk.refused("source", sourceReference=987654)
     await talk.ask("modules")
     await talk.ask("modules", startModule=0, moduleCount=1)
     await talk.breakpoints()
-    await talk.go()
-    await talk.end()
+    await talk.run_out()
 
 
 async def mapped(talk: Talk) -> None:
@@ -390,8 +323,7 @@ async def mapped(talk: Talk) -> None:
     if library["sourceReference"]:
         await talk.ask("source", sourceReference=library["sourceReference"], source=library)
     await talk.ask("setBreakpoints", source={"path": path}, breakpoints=[])
-    await talk.go()
-    await talk.end()
+    await talk.run_out()
 
 
 async def early_properties(talk: Talk) -> None:
@@ -404,8 +336,7 @@ async def early_properties(talk: Talk) -> None:
     await talk.ask("configurationDone")
     assert (await attached)["success"]
     await talk.stop()
-    await talk.go()
-    await talk.end()
+    await talk.run_out()
 
 
 CONVERSATIONS: Final[dict[str, Sequence[Conversation]]] = {

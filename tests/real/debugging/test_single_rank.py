@@ -12,7 +12,8 @@ import pytest
 
 from tests.conftest import Connect
 from tests.real.debugging.side_by_side import Diary, Talk, neutral
-from tests.real.driving import LIMIT, Lines, line_of, script
+from tests.real.driving import Lines, script
+from tests.support.processes.commands import LIMIT, line_of
 from tests.support.processes.ranks import debugpy_ranks
 from tests.support.session import session
 

@@ -17,7 +17,8 @@ from dap_mux.client.client import default_filters
 from dap_mux.engine import inputs
 from dap_mux.engine.settings import Settings
 from dap_mux.pure.endpoint import Endpoint, read_traits
-from tests.real.driving import LIMIT, Driver, ends_well, line_of, script
+from tests.real.driving import Driver, ends_well, script
+from tests.support.processes.commands import LIMIT, line_of
 from tests.support.processes.ranks import Rank, debugpy_ranks
 from tests.support.session import Session, session
 

@@ -13,7 +13,8 @@ import pytest
 from dap_mux.client import DapClient
 from dap_mux.engine import Settings, inputs
 from dap_mux.pure.endpoint import NO_TRAITS, Endpoint, Traits
-from tests.real.driving import LIMIT, Driver, line_of, script
+from tests.real.driving import Driver, script
+from tests.support.processes.commands import LIMIT, line_of
 from tests.support.processes.ranks import Rank, debugpy_ranks
 from tests.support.session import session
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -14,8 +14,9 @@ import pytest
 
 from dap_mux.client import Json
 from dap_mux.engine.state.phases import Phase
-from tests.real.driving import Driver, line_of, script
+from tests.real.driving import Driver, StartRanks, driving, script
 from tests.real.ranks.agents import Start, start
+from tests.support.processes.commands import line_of
 from tests.support.processes.ranks import Rank
 from tests.support.processes.waiting import until
 from tests.support.session import Session, session
@@ -23,7 +24,6 @@ from tests.support.session import Session, session
 __all__ = ["start"]
 
 pytestmark = [pytest.mark.real, pytest.mark.heavy, pytest.mark.timeout(180)]
-StartRanks = Callable[..., Awaitable[list[Rank]]]
 WORKERS: Final = script("workers")
 NESTED: Final = script("nested")
 WORK: Final = line_of(WORKERS, "work")
@@ -128,21 +128,19 @@ class TestTheyAreLeftAlone:
     @pytest.mark.parametrize("changed", [False, True], ids=["", "trick-fails"])
     @pytest.mark.parametrize("left", [False, True], ids=["attached", "left"])
     async def test_by_default(self, job: Job, changed: bool, left: bool) -> None:
-        async with session(await job.start(changed=changed)) as running:
-            driver = await (await Driver.attach(running, breakpoints={WORKERS: [WORK]})).live()
+        async with driving(await job.start(changed=changed), {WORKERS: [WORK]}, live=1) as driver:
             if left:
                 await driver.leave()
-                await released(running)
+                await released(driver.session)
             await job.ended_well()
             if not left:
                 await driver.client.wait_event("terminated", timeout=PATIENCE)
                 assert driver.events("stopped") == []
 
     async def test_after_a_session_that_debugged_them(self, job: Job) -> None:
-        async with session(await job.start()) as running:
-            driver = await (await Driver.attach(running, subProcess=True)).live()
+        async with driving(await job.start(), subProcess=True, live=1) as driver:
             await driver.leave()
-            await released(running)
+            await released(driver.session)
             await job.ended_well()
 
     async def test_when_a_session_that_debugged_them_is_killed(self, job: Job) -> None:
@@ -277,8 +275,7 @@ class TestTheyAreDebugged:
         """It keeps children from the debugger by itself, until somebody wants them there."""
         begin, end = tmp_path / "begin", tmp_path / "end"
         agent = await start("--no-wait", WORKERS, str(begin), str(end))
-        async with session([agent.record["port"]]) as running:
-            driver = await Driver.attach(running, breakpoints={WORKERS: [WORK]}, subProcess=True)
+        async with driving([agent.record["port"]], {WORKERS: [WORK]}, subProcess=True) as driver:
             await driver.live()
             begin.touch()
             await driver.until(at_work(6), within=2 * PATIENCE)
@@ -291,8 +288,7 @@ class TestTheyAreDebugged:
         """They are workers of the same rank, and everybody ends well."""
         line = line_of(NESTED, "innermost")
         (rank,) = await start_ranks(1, NESTED, wait=True)
-        async with session([rank.port]) as running:
-            driver = await Driver.attach(running, breakpoints={NESTED: [line]}, subProcess=True)
+        async with driving([rank.port], {NESTED: [line]}, subProcess=True) as driver:
             entries = await driver.until(
                 lambda entries: [e["line"] for e in workers(entries)] == [None, line],
                 within=PATIENCE,

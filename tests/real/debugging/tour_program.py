@@ -8,9 +8,9 @@ from typing import Final
 
 from dap_mux.client import Json
 from dap_mux.engine import Settings
-from tests.real.driving import LIMIT, Driver, line_of, script
+from tests.real.driving import Driver, driving, script
+from tests.support.processes.commands import LIMIT, line_of
 from tests.support.processes.ranks import Rank, debugpy_ranks
-from tests.support.session import session
 
 TOUR: Final = script("tour")
 TURN, CALL, AFTER, NESTED, PRODUCT, BOTTOM, TWICE, RISKY, CAUGHT, MADE_UP, PRINT, FAIL = (
@@ -33,11 +33,8 @@ async def tour(
     """Four ranks held at these breakpoints of the tour, and whoever drives them."""
     async with (
         debugpy_ranks(4, TOUR, arguments=arguments) as ranks,
-        session([rank.port for rank in ranks], settings=PATIENT) as running,
+        driving(ranks, {TOUR: breakpoints}, settings=PATIENT, exceptions=exceptions) as driver,
     ):
-        driver = await Driver.attach(
-            running, breakpoints={TOUR: breakpoints}, exceptions=exceptions
-        )
         yield driver, ranks
 
 

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Final
 
 import pytest
 
-from tests.real.driving import LIMIT, Driver, script
-from tests.support.processes.ranks import Rank
-from tests.support.session import session
+from tests.real.driving import COUNTING, StartRanks, driving
+from tests.support.processes.commands import LIMIT
 
 pytestmark = pytest.mark.real
-StartRanks = Callable[..., Awaitable[list[Rank]]]
-PROGRAM: Final = script("until_told")
 # From now on pydevd's reader fails at whatever it reads, as it does at some bad messages; and the
 # rank does not begin anew with another adapter, within a second, as it does since it keeps one.
 SPOIL: Final = (
@@ -28,9 +24,8 @@ RUNS_ON: Final = "its debugger has ended, and its process runs on without one"
 async def test_the_programs_run_on(start_ranks: StartRanks, tmp_path: Path) -> None:
     """All of them lose their debuggers: the session goes on until their processes end."""
     done = tmp_path / "done"
-    ranks = await start_ranks(2, PROGRAM, arguments=[str(done)])
-    async with session([rank.port for rank in ranks]) as running:
-        driver = await (await Driver.attach(running)).live(2)
+    ranks = await start_ranks(2, COUNTING, arguments=[str(done)])
+    async with driving(ranks, live=2) as driver:
         await driver.client.request("cast", {"command": SPOIL, "ranks": "all"}, timeout=LIMIT)
         await driver.client.request("cast", {"command": "1", "ranks": "all"}, timeout=LIMIT)
         entries = await driver.until(
@@ -49,10 +44,11 @@ async def test_a_program_says_that_it_is_over(start_ranks: StartRanks, tmp_path:
     idle = (
         "import threading\nthreading.Thread(target=threading.Event().wait, daemon=True).start()\n"
     )
-    program.write_text(idle + f"exec(open({PROGRAM!r}).read())\n", "utf-8")
+    program.write_text(idle + f"exec(open({COUNTING!r}).read())\n", "utf-8")
     ranks = await start_ranks(2, program, arguments=[str(done)])
-    async with session([rank.port for rank in ranks]) as running:
-        driver = await (await Driver.attach(running)).live(2)
+    async with driving(ranks, live=2) as driver:
         done.touch()
         await driver.client.wait_event("terminated", timeout=LIMIT)
-        assert all(rank.connection.program_over for rank in running.engine.core.mains.values())
+        assert all(
+            rank.connection.program_over for rank in driver.session.engine.core.mains.values()
+        )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -19,7 +19,7 @@ from dap_mux.engine import inputs
 from dap_mux.engine.state.phases import Phase
 from dap_mux.pure.endpoint import Endpoint
 from dap_mux.shell import sockets
-from tests.real.driving import Driver, ends_well, line_of, script
+from tests.real.driving import COUNT, COUNTING, Driver, StartRanks, ends_well
 from tests.real.faults.test_ranks_come_and_go import steps_on
 from tests.support.hosts.private_network import PrivateNetwork, possible, private_network
 from tests.support.processes import proc_net
@@ -34,9 +34,6 @@ pytestmark = [
     pytest.mark.timeout(120),
     pytest.mark.skipif(not possible(), reason="only root may have a network of its own"),
 ]
-StartRanks = Callable[..., Awaitable[list[Rank]]]
-PROGRAM: Final = script("until_told")
-COUNT: Final = line_of(PROGRAM, "count")
 FAR: Final = "127.0.0.9"  # the address that packets are lost of
 LIMIT: Final = 30.0
 
@@ -54,8 +51,8 @@ def network(monkeypatch: pytest.MonkeyPatch) -> Iterator[PrivateNetwork]:
 
 async def three_near_one_far(start_ranks: StartRanks, running: Session, done: Path) -> list[Rank]:
     """Four ranks; rank 3 is at FAR."""
-    ranks = await start_ranks(3, PROGRAM, arguments=[str(done)])
-    ranks += await start_ranks(1, PROGRAM, arguments=[str(done)], env={"DEBUGPY_HOST": FAR})
+    ranks = await start_ranks(3, COUNTING, arguments=[str(done)])
+    ranks += await start_ranks(1, COUNTING, arguments=[str(done)], env={"DEBUGPY_HOST": FAR})
     running.known([rank.port for rank in ranks[:3]])
     far = Endpoint(FAR, ranks[3].port, ready=True)
     running.driver.feed(inputs.RankKnown(("job", 3), far))
@@ -92,7 +89,7 @@ async def test_half_open_while_stopped(
     """
     async with session() as running:
         ranks = await three_near_one_far(start_ranks, running, done)
-        driver = await Driver.attach(running, breakpoints={PROGRAM: [COUNT]})
+        driver = await Driver.attach(running, breakpoints={COUNTING: [COUNT]})
         await driver.stopped(COUNT, within=LIMIT)
         why = reasons(running)
         await until(partial(asks_no_more, running), within=LIMIT, what="no rank is asked any more")
@@ -106,8 +103,7 @@ async def test_half_open_while_stopped(
         network.find(FAR)
         await driver.until(lambda entries: entries[3]["line"] == COUNT, within=60, what="back")
         assert int(await driver.value(3, "count")) >= 1
-        await driver.leave()
-        await ends_well(ranks, done)
+        await driver.ends_well(ranks, done)
 
 
 async def test_half_open_while_it_is_told_something(
@@ -127,19 +123,18 @@ async def test_half_open_while_it_is_told_something(
         await driver.states(*["running"] * 4, within=60)
         await driver.control("pause", 3)
         await driver.states(*["stopped"] * 4)
-        await driver.leave()
-        await ends_well(ranks, done)
+        await driver.ends_well(ranks, done)
 
 
 async def test_the_last_client_is_gone_without_a_word(
     network: PrivateNetwork, start_ranks: StartRanks, done: Path
 ) -> None:
     """Nobody is left to continue them: every rank runs on, and the next client is served."""
-    ranks = await start_ranks(4, PROGRAM, arguments=[str(done)])
+    ranks = await start_ranks(4, COUNTING, arguments=[str(done)])
     async with session([rank.port for rank in ranks]) as running:
         streams = await asyncio.open_connection("127.0.0.1", running.port, local_addr=(FAR, 0))
         client = DapClient(*streams)
-        await client.handshake({}, breakpoints={PROGRAM: [COUNT]}, timeout=LIMIT)
+        await client.handshake({}, breakpoints={COUNTING: [COUNT]}, timeout=LIMIT)
         await client.wait_event("stopped", timeout=LIMIT)
         network.lose(FAR)
         core = running.engine.core
@@ -151,7 +146,7 @@ async def test_the_last_client_is_gone_without_a_word(
         )
         assert not core.clients
         network.find(FAR)
-        again = await Driver.attach(running, breakpoints={PROGRAM: [COUNT]})
+        again = await Driver.attach(running, breakpoints={COUNTING: [COUNT]})
         await again.stopped(COUNT, within=LIMIT)
         await again.leave()
         await client.close()

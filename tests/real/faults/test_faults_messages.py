@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, Final
@@ -17,20 +17,18 @@ import pytest
 
 from dap_mux.client import ConnectionLost, DapClient
 from dap_mux.engine import Settings
-from tests.real.driving import Driver, ends_well, line_of, script
+from tests.real.driving import COUNT, COUNTING, Driver, StartRanks, driving, script
 from tests.real.faults.test_ranks_come_and_go import steps_on
 from tests.support.fake_rank import server as fake_server
 from tests.support.fake_rank.program import FIRST
 from tests.support.fake_rank.rank import FakeRank
+from tests.support.processes.commands import line_of
 from tests.support.processes.ranks import Rank
 from tests.support.processes.waiting import until
 from tests.support.session import session
 
 pytestmark = [pytest.mark.real, pytest.mark.heavy, pytest.mark.slow, pytest.mark.timeout(120)]
-StartRanks = Callable[..., Awaitable[list[Rank]]]
 Json = dict[str, Any]
-PROGRAM: Final = script("until_told")
-COUNT: Final = line_of(PROGRAM, "count")
 MB: Final = 1_000_000
 LIMIT: Final = 30.0
 SETTINGS: Final = Settings(backoff_first=0.1, backoff_most=0.5)
@@ -38,18 +36,16 @@ SETTINGS: Final = Settings(backoff_first=0.1, backoff_most=0.5)
 
 @pytest.fixture
 async def ranks(start_ranks: StartRanks, done: Path) -> list[Rank]:
-    return await start_ranks(4, PROGRAM, arguments=[str(done)])
+    return await start_ranks(4, COUNTING, arguments=[str(done)])
 
 
 @pytest.fixture
 async def four(ranks: list[Rank], done: Path) -> AsyncIterator[Driver]:
     """A client of four stopped ranks, which end well afterwards."""
-    async with session([rank.port for rank in ranks], settings=SETTINGS) as running:
-        driver = await Driver.attach(running, breakpoints={PROGRAM: [COUNT]})
+    async with driving(ranks, {COUNTING: [COUNT]}, settings=SETTINGS) as driver:
         await driver.stopped(COUNT, within=LIMIT)
         yield driver
-        await driver.leave()
-        await ends_well(ranks, done)
+        await driver.ends_well(ranks, done)
 
 
 async def evaluate(client: DapClient, expression: str, **more: object) -> Json:
@@ -125,13 +121,13 @@ async def test_17_mb_from_a_client(four: Driver) -> None:
 async def test_a_client_is_gone_and_comes_back(four: Driver) -> None:
     """Without a word, while all are stopped: they run on, and stop for it again when it is back."""
     running = four.session
-    other = await Driver.attach(running, breakpoints={PROGRAM: [COUNT]})
+    other = await Driver.attach(running, breakpoints={COUNTING: [COUNT]})
     four.client._writer.transport.abort()
     await until(lambda: len(running.engine.core.clients) == 1, within=LIMIT, what="it is gone")
     await steps_on(other, 0, [0, 1, 2, 3])  # the ranks are the other's now
     other.client._writer.transport.abort()
     await until(lambda: not running.engine.core.clients, within=LIMIT, what="both are gone")
-    again = await Driver.attach(running, breakpoints={PROGRAM: [COUNT]})
+    again = await Driver.attach(running, breakpoints={COUNTING: [COUNT]})
     await again.stopped(COUNT, within=LIMIT)
     four.client = again.client
 
@@ -164,12 +160,12 @@ async def test_replies_that_are_not_as_they_should_be(
     """The answers that were asked for are found, the others are dropped."""
     fake = FakeRank(3)
     async with AsyncExitStack() as stack:
-        ranks = await start_ranks(3, PROGRAM, arguments=[str(done)])
+        ranks = await start_ranks(3, COUNTING, arguments=[str(done)])
         port = await stack.enter_async_context(fake_server.serving(fake, twist))
         running = await stack.enter_async_context(
             session([*(rank.port for rank in ranks), port], settings=SETTINGS)
         )
-        lines = {PROGRAM: [COUNT], fake.program.path: [FIRST]}
+        lines = {COUNTING: [COUNT], fake.program.path: [FIRST]}
         driver = await Driver.attach(running, breakpoints=lines)
         await driver.until(lambda e: [one["line"] for one in e[:3]] == [COUNT] * 3, within=LIMIT)
         await driver.until(lambda e: e[3]["state"] == "stopped", within=LIMIT, what="the fake one")
@@ -180,8 +176,7 @@ async def test_replies_that_are_not_as_they_should_be(
         await driver.control("continue", 3)
         await until(lambda: fake.program.calls > calls, within=LIMIT, what="it runs on")
         await driver.until(lambda e: e[3]["state"] == "stopped", within=LIMIT, what="again")
-        await driver.leave()
-        await ends_well(ranks, done)
+        await driver.ends_well(ranks, done)
 
 
 async def test_a_rank_that_holds_its_gil_in_c(start_ranks: StartRanks, done: Path) -> None:
@@ -189,8 +184,7 @@ async def test_a_rank_that_holds_its_gil_in_c(start_ranks: StartRanks, done: Pat
     program = script("hang_with_gil")
     count = line_of(program, "count")
     ranks = await start_ranks(4, program, wait=False, arguments=[str(done)])
-    async with session([rank.port for rank in ranks]) as running:
-        driver = await Driver.attach(running)
+    async with driving(ranks) as driver:
         await driver.until(lambda e: all(e[rank]["state"] == "running" for rank in (0, 1, 3)))
         await until(lambda: "hangs" in ranks[2].output, within=LIMIT, what="rank 2 hangs")
         wanted = {"source": {"path": program}, "breakpoints": [{"line": count}]}
@@ -202,5 +196,4 @@ async def test_a_rank_that_holds_its_gil_in_c(start_ranks: StartRanks, done: Pat
         await driver.until(lambda e: [one["line"] for one in e] == [count, count, None, count])
         await steps_on(driver, 0, [0, 1, 3])
         assert (await driver.entries())[2]["state"] in ("running", "connecting")
-        await driver.leave()
-        await ends_well(ranks, done)
+        await driver.ends_well(ranks, done)

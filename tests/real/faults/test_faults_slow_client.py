@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,13 +13,12 @@ import pytest
 from dap_mux.client import DapClient
 from dap_mux.shell import listeners
 from dap_mux.system import procfs
-from tests.real.driving import Driver, line_of, script
+from tests.real.driving import Driver, StartRanks, script
 from tests.real.faults.test_ranks_come_and_go import steps_on
 from tests.support import faults
 from tests.support.clients.conversation import Conversation
 from tests.support.faults import proxied
-from tests.support.processes.commands import LIMIT, User, bodies, listed, user
-from tests.support.processes.ranks import Rank
+from tests.support.processes.commands import LIMIT, User, bodies, line_of, listed, user
 from tests.support.processes.waiting import until
 from tests.support.session import session
 
@@ -32,7 +30,6 @@ pytestmark = [
     pytest.mark.long,
     pytest.mark.timeout(240),
 ]
-StartRanks = Callable[..., Awaitable[list[Rank]]]
 Log = pytest.LogCaptureFixture
 PROGRAM: Final = script("until_told")
 FLOOD: Final = script("prints_a_lot")

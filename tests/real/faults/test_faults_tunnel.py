@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Final
 
 import pytest
 
 from dap_mux.shell import links
-from tests.real.driving import Driver, ends_well, line_of, script
+from tests.real.driving import COUNT, COUNTING, Driver, StartRanks
 from tests.real.faults.test_ranks_come_and_go import steps_on
 from tests.support import faults
 from tests.support.faults import Fault, FaultProxy, proxied
@@ -24,9 +24,6 @@ from tests.support.processes.waiting import until
 from tests.support.session import Session, session
 
 pytestmark = [pytest.mark.real, pytest.mark.heavy, pytest.mark.slow, pytest.mark.timeout(120)]
-StartRanks = Callable[..., Awaitable[list[Rank]]]
-PROGRAM: Final = script("until_told")
-COUNT: Final = line_of(PROGRAM, "count")
 LIMIT: Final = 30.0  # s; 15 are promised on a machine that is not busy
 OTHERS: Final = [0, 1, 2]
 GARBAGE: Final = b"HTTP/1.1 200 OK\r\n\r\n"
@@ -43,7 +40,7 @@ class Scene:
 
     async def attach(self, *lines: int) -> Driver:
         """Attach with breakpoints in these lines; all four are there."""
-        driver = await Driver.attach(self.running, breakpoints={PROGRAM: lines} if lines else {})
+        driver = await Driver.attach(self.running, breakpoints={COUNTING: lines} if lines else {})
         return await driver.live(4, within=LIMIT)
 
     async def lost(self, driver: Driver) -> str:
@@ -71,8 +68,7 @@ class Scene:
 
     async def ends_well(self, driver: Driver) -> None:
         """Every rank runs to its own end."""
-        await driver.leave()
-        await ends_well(self.ranks, self._done)
+        await driver.ends_well(self.ranks, self._done)
 
 
 class Held:
@@ -99,7 +95,7 @@ class Held:
 @pytest.fixture
 async def scene(start_ranks: StartRanks, tmp_path: Path) -> AsyncIterator[Scene]:
     done = tmp_path / "done"
-    ranks = await start_ranks(4, PROGRAM, arguments=[str(done)])
+    ranks = await start_ranks(4, COUNTING, arguments=[str(done)])
     near = [rank.port for rank in ranks[:3]]
     async with proxied(ranks[3].port) as tunnel, session([*near, tunnel.port]) as running:
         yield Scene(ranks, tunnel, running, done)
@@ -112,7 +108,7 @@ async def test_dropped_and_restored_while_running(scene: Scene) -> None:
     await scene.tunnel.fail(faults.Refuse())
     await scene.lost(driver)
     await driver.until(lambda e: "the tunnel to it is down" in e[3]["reason"], within=LIMIT)
-    wanted = {"source": {"path": PROGRAM}, "breakpoints": [{"line": COUNT}]}
+    wanted = {"source": {"path": COUNTING}, "breakpoints": [{"line": COUNT}]}
     (answer,) = (await driver.client.request("setBreakpoints", wanted))["breakpoints"]
     assert answer["verified"]
     assert "rank 3: not attached yet" in answer["message"]
@@ -130,7 +126,7 @@ async def test_dropped_and_restored_while_stopped(scene: Scene) -> None:
     await driver.stopped(COUNT, within=LIMIT)
     (frame, *_) = await driver.frames(3)
     await scene.evaluated()
-    await driver.client.request("setBreakpoints", {"source": {"path": PROGRAM}})
+    await driver.client.request("setBreakpoints", {"source": {"path": COUNTING}})
     await scene.tunnel.fail(faults.Refuse())
     await scene.lost(driver)
     await steps_on(driver, 0, OTHERS)

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Final
 
 import pytest
 
 from dap_mux.rank.injected.attach.conditions import FIRST_LINES
-from tests.real.driving import LIMIT, Driver, ends_well, let_end, line_of, script
+from tests.real.driving import Driver, StartRanks, driving, let_end, script
 from tests.support.faults import proxies
 from tests.support.faults.kinds import Rate
 from tests.support.faults.proxy import Pipe
-from tests.support.processes.ranks import Rank
-from tests.support.session import session
+from tests.support.processes.commands import LIMIT, line_of
 
 pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.timeout(120)]
-StartRanks = Callable[..., Awaitable[list[Rank]]]
 PROGRAM: Final = script("logs_a_lot")
 LOGPOINT: Final = {"line": line_of(PROGRAM, "says"), "logMessage": "$rank is at {number}"}
 TOTAL: Final = 6_000  # lines of each rank, in four seconds
@@ -89,9 +86,8 @@ async def test_a_slow_tunnel_is_not_filled(start_ranks: StartRanks, done: Path) 
     line = SharedLine(BYTES_A_SECOND)
     async with (
         proxies([rank.port for rank in ranks]) as tunnels,
-        session([tunnel.port for tunnel in tunnels]) as running,
+        driving(tunnels, {PROGRAM: [LOGPOINT]}) as driver,
     ):
-        driver = await Driver.attach(running, breakpoints={PROGRAM: [LOGPOINT]})
         await driver.live(4)
         for tunnel in tunnels:
             tunnel.down.switch(line)
@@ -105,8 +101,7 @@ async def test_a_slow_tunnel_is_not_filled(start_ranks: StartRanks, done: Path) 
         assert most_ahead < MOST_AHEAD
         assert line.carried < MAX_BYTES
         heard.all_of(TOTAL, 4)
-        await driver.leave()
-        await ends_well(ranks, done)
+        await driver.ends_well(ranks, done)
 
 
 @pytest.mark.heavy
@@ -116,9 +111,8 @@ async def test_a_pause_and_a_continue_meanwhile(start_ranks: StartRanks, done: P
     line = SharedLine(BYTES_A_SECOND)
     async with (
         proxies([rank.port for rank in ranks]) as tunnels,
-        session([tunnel.port for tunnel in tunnels]) as running,
+        driving(tunnels, {PROGRAM: [LOGPOINT]}) as driver,
     ):
-        driver = await Driver.attach(running, breakpoints={PROGRAM: [LOGPOINT]})
         await driver.live(2)
         for tunnel in tunnels:
             tunnel.down.switch(line)
@@ -136,15 +130,13 @@ async def test_a_pause_and_a_continue_meanwhile(start_ranks: StartRanks, done: P
         while not heard.is_at(TOTAL - 1, 2):
             await heard.more()
         heard.all_of(TOTAL, 2)
-        await driver.leave()
-        await ends_well(ranks, done)
+        await driver.ends_well(ranks, done)
 
 
 async def test_the_program_ends_with_the_loop(start_ranks: StartRanks, done: Path) -> None:
     let_end(done)
     ranks = await start_ranks(2, PROGRAM, arguments=[str(done), str(BRIEF)])
-    async with session([rank.port for rank in ranks]) as running:
-        driver = await Driver.attach(running, breakpoints={PROGRAM: [LOGPOINT]})
+    async with driving(ranks, {PROGRAM: [LOGPOINT]}) as driver:
         await driver.client.wait_event("terminated", timeout=LIMIT)
         Heard(driver).all_of(BRIEF, 2)
         assert [await rank.ended() for rank in ranks] == [0, 0]

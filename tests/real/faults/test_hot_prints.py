@@ -8,10 +8,11 @@ from typing import Final
 
 import pytest
 
-from tests.real.driving import LIMIT, Driver, let_end, line_of, script
+from tests.real.driving import Driver, let_end, script
 from tests.real.ranks.agents import Start, start
 from tests.support.faults import PASS, Rate, proxied
 from tests.support.processes import proc_net
+from tests.support.processes.commands import LIMIT, line_of
 from tests.support.session import session
 
 __all__ = ["start"]

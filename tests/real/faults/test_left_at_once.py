@@ -15,11 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.real.driving import LIMIT, Driver, line_of
+from tests.real.driving import driving
 from tests.real.ranks.agents import clean_environment
+from tests.support.processes.commands import LIMIT, line_of
 from tests.support.processes.ranks import debugpy_ranks
 from tests.support.processes.waiting import until
-from tests.support.session import session
 
 pytestmark = pytest.mark.real
 MORE_THAN_A_PIPE_HOLDS = 1 << 20
@@ -54,11 +54,10 @@ async def test_debugpys_own_wait(tmp_path: Path) -> None:
     program, gone = tmp_path / "train.py", tmp_path / "gone"
     program.write_text(SLOW_TO_LOOK)
     async with debugpy_ranks(2, program, arguments=[str(gone)], style="script") as ranks:
-        async with session([rank.port for rank in ranks]) as running:
-            driver = await Driver.attach(running)
+        async with driving(ranks) as driver:
             await driver.states("running", "running")
             await driver.leave()
-            await running.driver.no_links()
+            await driver.session.driver.no_links()
         gone.touch()
         assert [await rank.ended() for rank in ranks] == [0, 0]
         assert ["runs on" in rank.output for rank in ranks] == [True, True]
@@ -97,11 +96,10 @@ async def test_a_breakpoint_whose_condition_takes_longer_than_they_stay(tmp_path
     here = {"line": line_of(str(program), "here"), "condition": "reached()"}
     words = [str(asked), str(gone)]
     async with debugpy_ranks(1, program, arguments=words, style="script") as (rank,):
-        async with session([rank.port]) as running:
-            driver = await Driver.attach(running, breakpoints={str(program): [here]})
+        async with driving([rank.port], {str(program): [here]}) as driver:
             await until(asked.exists, within=LIMIT, what="the condition is asked for")
             await driver.leave()
-            await running.driver.no_links()
+            await driver.session.driver.no_links()
         gone.touch()
         assert await rank.ended() == 0
         assert "runs on" in rank.output
@@ -119,11 +117,10 @@ async def test_a_wait_of_our_agents_that_has_not_begun(tmp_path: Path) -> None:
     os.close(writer)
     try:
         await until(ready.exists, within=LIMIT, what="it listens")
-        async with session([json.loads(ready.read_text())["port"]]) as running:
-            driver = await Driver.attach(running)
+        async with driving([json.loads(ready.read_text())["port"]]) as driver:
             await driver.states("running")
             await driver.leave()
-            await running.driver.no_links()
+            await driver.session.driver.no_links()
         os.read(reader, MORE_THAN_A_PIPE_HOLDS)
         printed, _ = await asyncio.wait_for(rank.communicate(), LIMIT)
         assert (rank.returncode, printed) == (0, b"runs on\n")

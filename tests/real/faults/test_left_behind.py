@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Final
 
@@ -13,13 +13,11 @@ from dap_mux.client import DapClient
 from dap_mux.engine import Settings
 from dap_mux.engine.ranks.patching import YES, attach_expression
 from dap_mux.session.session import injected_sources
-from tests.real.driving import Driver, ends_well, line_of, script
-from tests.support.processes.ranks import Rank
+from tests.real.driving import StartRanks, driving, ends_well, script
+from tests.support.processes.commands import line_of
 from tests.support.processes.waiting import until
-from tests.support.session import session
 
 pytestmark = pytest.mark.real
-StartRanks = Callable[..., Awaitable[list[Rank]]]
 PROGRAM: Final = script("until_told")
 COUNT: Final = {PROGRAM: [line_of(PROGRAM, "count")]}
 PATCHES: Final = attach_expression(injected_sources(), debug_children=False)
@@ -50,10 +48,9 @@ async def test_the_next_debugger_gets_debugpys_own_events(
     """A rank that we patch steps in few messages; the debugger after us need not know of that."""
     done = tmp_path / "done"
     (rank,) = await start_ranks(1, PROGRAM, arguments=[str(done)])
-    async with session([rank.port]) as running:
-        driver = await Driver.attach(running, breakpoints=COUNT)
+    async with driving([rank.port], COUNT) as driver:
         await driver.states("stopped")
-        (known,) = running.engine.core.ranks.values()
+        (known,) = driver.session.engine.core.ranks.values()
         await until(lambda: known.patched is not None, within=LIMIT, what="it is patched")
         assert known.patched
         await driver.leave()

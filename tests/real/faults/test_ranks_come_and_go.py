@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Final
@@ -18,17 +17,24 @@ import pytest
 from dap_mux.client import DapClient, Json
 from dap_mux.engine import Settings
 from tests.conftest import Connect
-from tests.real.driving import LIMIT, Driver, ends_well, let_end, line_of, script
+from tests.real.driving import (
+    COUNT,
+    COUNTING,
+    Driver,
+    StartRanks,
+    driving,
+    ends_well,
+    let_end,
+    script,
+)
 from tests.support.fake_rank import bad_ranks
 from tests.support.processes import proc_net
+from tests.support.processes.commands import LIMIT, line_of
 from tests.support.processes.ranks import Rank
 from tests.support.processes.waiting import until
 from tests.support.session import session
 
 pytestmark = pytest.mark.real
-StartRanks = Callable[..., Awaitable[list[Rank]]]
-PROGRAM: Final = script("until_told")
-COUNT: Final = line_of(PROGRAM, "count")
 # Tries again and again; what opens its port is not ready yet, and says when it is.
 EAGER: Final = Settings(backoff_first=0.1, backoff_most=0.5, greeting_timeout=LIMIT)
 # Who is given up is silent on purpose: a slow machine must not make others look so.
@@ -49,11 +55,7 @@ BAD: Final = (
 
 
 async def four(start_ranks: StartRanks, done: Path) -> list[Rank]:
-    return await start_ranks(4, PROGRAM, arguments=[str(done)])
-
-
-def ports(ranks: list[Rank]) -> list[int]:
-    return [rank.port for rank in ranks]
+    return await start_ranks(4, COUNTING, arguments=[str(done)])
 
 
 async def steps_on(driver: Driver, focus: int, ranks: list[int]) -> None:
@@ -72,27 +74,25 @@ async def steps_on(driver: Driver, focus: int, ranks: list[int]) -> None:
 async def test_a_rank_that_is_not_up_yet(start_ranks: StartRanks, done: Path) -> None:
     """It is waited for, and has its breakpoints before its first line runs."""
     first = proc_net.free_ports(2)
-    (here,) = await start_ranks(1, PROGRAM, base_port=first, arguments=[str(done)])
+    (here,) = await start_ranks(1, COUNTING, base_port=first, arguments=[str(done)])
     # Connected to as soon as its port is open, it may not be attached to at once.
-    async with session([first, first + 1], settings=EAGER, ready=False) as running:
-        driver = await Driver.attach(running, breakpoints={PROGRAM: [COUNT]})
+    async with driving(
+        [first, first + 1], {COUNTING: [COUNT]}, settings=EAGER, ready=False
+    ) as driver:
         entries = await driver.states("stopped", "waiting")
         assert "nothing listens" in entries[1]["reason"]
         await steps_on(driver, 0, [0])
-        (late,) = await start_ranks(1, PROGRAM, base_port=first + 1, arguments=[str(done)])
+        (late,) = await start_ranks(1, COUNTING, base_port=first + 1, arguments=[str(done)])
         await driver.until(lambda entries: entries[1]["line"] == COUNT, what="late rank stopped")
         assert driver.events("thread")[-1] == {"reason": "started", "threadId": driver.row(1)}
         assert await driver.value(1, "count") == "0"
-        await driver.leave()
-        await ends_well((here, late), done)
+        await driver.ends_well((here, late), done)
 
 
 @pytest.mark.quick
 async def test_killed_while_stopped(start_ranks: StartRanks, done: Path) -> None:
     ranks = await four(start_ranks, done)
-    async with session(ports(ranks)) as running:
-        driver = await Driver.attach(running, breakpoints={PROGRAM: [COUNT]})
-        await driver.stopped(COUNT)
+    async with driving(ranks, {COUNTING: [COUNT]}, stopped=COUNT) as driver:
         ranks[2].kill()
         gone = {"reason": "exited", "threadId": driver.row(2)}
         await driver.client.wait_event("thread", lambda body: body == gone, timeout=LIMIT)
@@ -106,9 +106,7 @@ async def test_killed_while_stopped(start_ranks: StartRanks, done: Path) -> None
 async def test_the_focused_rank_is_killed(start_ranks: StartRanks, done: Path) -> None:
     """Its class' lowest rank is shown instead."""
     ranks = await four(start_ranks, done)
-    async with session(ports(ranks)) as running:
-        driver = await Driver.attach(running, breakpoints={PROGRAM: [COUNT]})
-        await driver.stopped(COUNT)
+    async with driving(ranks, {COUNTING: [COUNT]}, stopped=COUNT) as driver:
         await driver.value(3, "count")
         ranks[3].kill()
         gone = {"reason": "exited", "threadId": driver.row(3)}
@@ -127,8 +125,7 @@ def stops_after(client: DapClient, gone: Json) -> list[Json]:
 
 async def test_killed_while_running(start_ranks: StartRanks, done: Path) -> None:
     ranks = await four(start_ranks, done)
-    async with session(ports(ranks)) as running:
-        driver = await (await Driver.attach(running)).live(4)
+    async with driving(ranks, live=4) as driver:
         ranks[0].kill()
         await driver.states("exited", "running", "running", "running")
         await driver.control("pause", 1)
@@ -143,16 +140,13 @@ async def test_killed_while_running(start_ranks: StartRanks, done: Path) -> None
 async def test_an_adapter_is_killed(start_ranks: StartRanks, done: Path) -> None:
     """The rank runs on and starts another one: lost, not exited, until it is attached again."""
     ranks = await four(start_ranks, done)
-    async with session(ports(ranks), settings=EAGER) as running:
-        driver = await Driver.attach(running, breakpoints={PROGRAM: [COUNT]})
-        await driver.stopped(COUNT)
+    async with driving(ranks, {COUNTING: [COUNT]}, settings=EAGER, stopped=COUNT) as driver:
         os.kill(ranks[1].adapter, signal.SIGKILL)
         entries = await driver.states("stopped", "lost", "stopped", "stopped")
         assert entries[1]["reason"]
         await steps_on(driver, 0, [0, 2, 3])
         await driver.until(lambda e: e[1]["line"] == COUNT, what="attached again")
-        await driver.leave()
-        await ends_well(ranks, done)
+        await driver.ends_well(ranks, done)
 
 
 @pytest.mark.heavy
@@ -161,8 +155,7 @@ async def test_an_adapter_is_killed_and_then_the_program_ends(
 ) -> None:
     """Nobody is left to say so: it is seen on this machine, and the session does not wait on."""
     ranks = await four(start_ranks, done)
-    async with session(ports(ranks), settings=EAGER) as running:
-        driver = await Driver.attach(running)
+    async with driving(ranks, settings=EAGER) as driver:
         await driver.states(*["running"] * 4)
         os.kill(ranks[1].adapter, signal.SIGKILL)
         await driver.states("running", "lost", "running", "running")
@@ -175,37 +168,35 @@ async def test_an_adapter_is_killed_and_then_the_program_ends(
 @pytest.mark.heavy
 async def test_no_ranks_at_all(start_ranks: StartRanks, done: Path) -> None:
     """One rank among six servers that are none, each bad in its own way."""
-    (good,) = await start_ranks(1, PROGRAM, arguments=[str(done)])
+    (good,) = await start_ranks(1, COUNTING, arguments=[str(done)])
     async with AsyncExitStack() as stack:
         bad = [kind() for kind in BAD]
         bad_ports = [await stack.enter_async_context(bad_ranks.serving(one)) for one in bad]
         running = await stack.enter_async_context(
             session([good.port, *bad_ports], settings=GIVES_UP)
         )
-        driver = await Driver.attach(running, breakpoints={PROGRAM: [COUNT]})
+        driver = await Driver.attach(running, breakpoints={COUNTING: [COUNT]})
         await driver.until(lambda entries: entries[0]["line"] == COUNT)
         await until(lambda: all(one.met for one in bad), within=LIMIT, what="all are met")
         await steps_on(driver, 0, [0])
         entries = await driver.entries()
         assert {entry["state"] for entry in entries[1:]} <= {"waiting", "connecting"}
-        wanted = {"source": {"path": PROGRAM}, "breakpoints": [{"line": COUNT}]}
+        wanted = {"source": {"path": COUNTING}, "breakpoints": [{"line": COUNT}]}
         (breakpoint,) = (await driver.client.request("setBreakpoints", wanted))["breakpoints"]
         assert breakpoint["verified"]
         assert breakpoint["message"] == "ranks 1-6: not attached yet"
-        await driver.leave()
-        await ends_well([good], done)
+        await driver.ends_well([good], done)
 
 
 async def test_already_being_debugged(
     start_ranks: StartRanks, connect: Connect, done: Path
 ) -> None:
     """Another debugger holds a rank: `list` says so, and it is attached when that one leaves."""
-    ranks = await start_ranks(2, PROGRAM, wait=False, arguments=[str(done)])
+    ranks = await start_ranks(2, COUNTING, wait=False, arguments=[str(done)])
     other = await connect(ranks[1].port, strict=False)
     await other.handshake({"justMyCode": False})
-    async with session(ports(ranks), settings=EAGER) as running:
-        driver = await Driver.attach(running)
-        one = running.engine.core.ranks["job", 1]
+    async with driving(ranks, settings=EAGER) as driver:
+        one = driver.session.engine.core.ranks["job", 1]
 
         def is_told(entries: list[Json]) -> bool:
             """Between two tries, which is not always so."""
@@ -218,18 +209,16 @@ async def test_already_being_debugged(
         await driver.live(2)
         await driver.control("pause")
         await driver.states("stopped", "stopped")
-        await driver.leave()
-        await ends_well(ranks, done)
+        await driver.ends_well(ranks, done)
 
 
 @pytest.mark.heavy
 async def test_a_rank_that_is_silent(start_ranks: StartRanks, done: Path) -> None:
     """SIGSTOP: a merged answer comes in time and names it; what it owes comes when it can."""
     ranks = await four(start_ranks, done)
-    async with session(ports(ranks), settings=GIVES_UP) as running:
-        driver = await (await Driver.attach(running)).live(4)
+    async with driving(ranks, settings=GIVES_UP, live=4) as driver:
         ranks[3].kill(signal.SIGSTOP)
-        wanted = {"source": {"path": PROGRAM}, "breakpoints": [{"line": COUNT}]}
+        wanted = {"source": {"path": COUNTING}, "breakpoints": [{"line": COUNT}]}
         answer = await driver.client.request("setBreakpoints", wanted, timeout=LIMIT)
         (breakpoint,) = answer["breakpoints"]
         assert breakpoint["verified"]
@@ -241,8 +230,7 @@ async def test_a_rank_that_is_silent(start_ranks: StartRanks, done: Path) -> Non
         await steps_on(driver, 0, [0, 1, 2])
         ranks[3].kill(signal.SIGCONT)
         await driver.until(lambda entries: entries[3]["line"] == COUNT)
-        await driver.leave()
-        await ends_well(ranks, done)
+        await driver.ends_well(ranks, done)
 
 
 async def innermost(driver: Driver, rank: int) -> str:
@@ -259,8 +247,7 @@ async def test_a_rank_hung_in_c(start_ranks: StartRanks, done: Path, tmp_path: P
     program = script("hang_one")
     hung, count = line_of(program, "hang"), line_of(program, "count")
     ranks = await start_ranks(4, program, arguments=[str(done)])
-    async with session(ports(ranks)) as running:
-        driver = await Driver.attach(running, breakpoints={program: [count]})
+    async with driving(ranks, {program: [count]}) as driver:
         await driver.until(lambda e: [one["line"] for one in e] == [count, count, None, count])
         while await innermost(driver, 2) != f"'{program}', {hung}":
             pass  # it has not come to its call yet

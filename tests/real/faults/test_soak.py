@@ -11,7 +11,7 @@ import gc
 import json
 import os
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,7 +19,7 @@ import pytest
 
 from dap_mux.engine import Settings
 from tests.conftest import rounds
-from tests.real.driving import script
+from tests.real.driving import StartRanks, script
 from tests.support.faults import proxied, proxies
 from tests.support.processes.commands import User, user
 from tests.support.processes.proc_net import free_ports
@@ -40,7 +40,6 @@ pytestmark = [
     pytest.mark.long,
     pytest.mark.timeout(SECONDS + 5 * LIMIT),
 ]
-StartRanks = Callable[..., Awaitable[list[Rank]]]
 JOB: Final = script("soak_job")
 SIZE: Final = 4
 Results = dict[int, Any]

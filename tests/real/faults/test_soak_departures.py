@@ -9,15 +9,13 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Final
 
 import pytest
 
-from tests.real.driving import Driver
+from tests.real.driving import Driver, StartRanks
 from tests.real.faults.test_soak import JOB, results, without_us
-from tests.support.processes.ranks import Rank
 from tests.support.session import session
 
 SECONDS: Final = float(os.environ.get("DAP_MUX_SOAK_SECONDS", "10"))
@@ -29,7 +27,6 @@ pytestmark = [
     pytest.mark.heavy,
     pytest.mark.timeout(SECONDS + 5 * LIMIT),
 ]
-StartRanks = Callable[..., Awaitable[list[Rank]]]
 
 
 async def test_no_rank_is_hurt(

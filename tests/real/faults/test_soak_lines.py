@@ -8,17 +8,14 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Final
 
 import pytest
 
-from tests.real.driving import Driver
+from tests.real.driving import StartRanks, driving
 from tests.real.faults.test_soak import JOB, results, without_us
 from tests.support.faults import proxies
-from tests.support.processes.ranks import Rank
-from tests.support.session import session
 from tests.support.soak.lines import LineSoak
 
 SECONDS: Final = float(os.environ.get("DAP_MUX_SOAK_SECONDS", "40"))
@@ -33,7 +30,6 @@ pytestmark = [
     pytest.mark.alone,
     pytest.mark.timeout(SECONDS + 5 * LIMIT),
 ]
-StartRanks = Callable[..., Awaitable[list[Rank]]]
 
 
 async def test_no_rank_is_away_for_long(
@@ -45,11 +41,10 @@ async def test_no_rank_is_away_for_long(
     ranks = await start_ranks(SIZE, JOB, wait=False, arguments=[str(go), str(out), "alone"])
     async with (
         proxies([rank.port for rank in ranks]) as tunnels,
-        session([tunnel.port for tunnel in tunnels]) as running,
+        driving(tunnels) as driver,
     ):
-        driver = await Driver.attach(running)
         await driver.live(SIZE, within=LIMIT)
-        soak = LineSoak(SEED, running, tunnels, driver)
+        soak = LineSoak(SEED, driver.session, tunnels, driver)
         try:
             await soak.run(SECONDS)
         finally:

@@ -11,7 +11,7 @@ import ctypes
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
@@ -23,16 +23,14 @@ from dap_mux.engine import Settings, inputs
 from dap_mux.engine.ranks import handshake
 from dap_mux.engine.state.phases import Phase, Signal
 from dap_mux.engine.state.rank import Rank as EngineRank
-from tests.real.driving import Driver, let_end, line_of, script
+from tests.real.driving import COUNT, COUNTING, Driver, StartRanks, driving, let_end, script
 from tests.support.processes import proc_net
+from tests.support.processes.commands import line_of
 from tests.support.processes.ranks import Rank
 from tests.support.processes.waiting import until
 from tests.support.session import Session, session
 
 pytestmark = [pytest.mark.real, pytest.mark.heavy]
-StartRanks = Callable[..., Awaitable[list[Rank]]]
-COUNTING: Final = script("until_told")
-COUNT: Final = line_of(COUNTING, "count")
 BLOCKED: Final = script("blocked")
 LIMIT: Final = 30.0  # s; not a wait
 START: Final = 90  # s; 16 ranks and their adapters at once, on a busy machine
@@ -85,8 +83,7 @@ async def answers(driver: Driver) -> None:
 class TestNoContinueToARankThatRuns:
     @pytest.mark.quick
     async def test_continue_and_steps_while_running(self, counting: Rank, done: Path) -> None:
-        async with session([counting.port]) as running:
-            driver = await (await Driver.attach(running)).live()
+        async with driving([counting.port], live=1) as driver:
             for _ in range(3):
                 assert (await driver.control("continue"))["allThreadsContinued"] is True
             for command in ("next", "stepIn", "stepOut"):
@@ -102,8 +99,7 @@ class TestNoContinueToARankThatRuns:
             await ends_well(counting, done)
 
     async def test_pause_and_continue_without_a_breath(self, counting: Rank, done: Path) -> None:
-        async with session([counting.port]) as running:
-            driver = await Driver.attach(running)
+        async with driving([counting.port]) as driver:
             await driver.live()
             await counts(driver)
             row = {"threadId": driver.row(0)}
@@ -125,8 +121,7 @@ class TestNoContinueToARankThatRuns:
     ) -> None:
         blocked = tmp_path / "blocked"
         rank = await start_blocked(start_ranks, kind, done, blocked)
-        async with session([rank.port]) as running:
-            driver = await (await Driver.attach(running)).live()
+        async with driving([rank.port], live=1) as driver:
             await driver.control("pause")
             await driver.states("pausing")
             assert (await driver.control("continue"))["allThreadsContinued"] is True
@@ -151,12 +146,11 @@ class TestNoContinueToARankThatRuns:
     ) -> None:
         blocked = tmp_path / "blocked"
         rank = await start_blocked(start_ranks, kind, done, blocked)
-        async with session([rank.port]) as running:
-            driver = await (await Driver.attach(running)).live()
+        async with driving([rank.port], live=1) as driver:
             await driver.control("pause")
             await driver.states("pausing")
             await driver.leave()
-            again = await (await Driver.attach(running)).live()
+            again = await (await Driver.attach(driver.session)).live()
             await again.control("pause")
             await answers(again)
             free(rank, blocked)
@@ -166,8 +160,7 @@ class TestNoContinueToARankThatRuns:
             await freed(rank, done, blocked)
 
     async def test_leaving_while_stopped_lets_it_run_on(self, counting: Rank, done: Path) -> None:
-        async with session([counting.port]) as running:
-            driver = await Driver.attach(running, breakpoints={COUNTING: [COUNT]})
+        async with driving([counting.port], {COUNTING: [COUNT]}) as driver:
             await driver.states("stopped")
             await driver.leave()
             await ends_well(counting, done)
@@ -234,8 +227,7 @@ class TestNoBareConnectAndClose:
                 await begin(client)
                 await client.wait_event("terminated", timeout=LIMIT)
             await asyncio.sleep(REST)  # no process can start and connect sooner
-        async with session([counting.port]) as running:
-            driver = await (await Driver.attach(running)).live()
+        async with driving([counting.port], live=1) as driver:
             await answers(driver)
             await ends_well(counting, done)
 
@@ -291,17 +283,18 @@ class TestNoAttachBeforeTheAdapterIsReady:
         """Known by their ports alone, and looked for from the moment they are started."""
         count, first = 16, proc_net.free_ports(16)
         ports = range(first, first + count)
-        async with session(ports, ready=False, settings=IMPATIENT) as running:
-            driver = await Driver.attach(running, breakpoints={COUNTING: [COUNT]})
-            async with processes(ports, done, tmp_path) as ranks:
-                await driver.stopped(COUNT, count, within=START)
-                for rank in (0, 7, 15):
-                    assert await driver.value(rank, "count") == "0"
-                await driver.client.request("setBreakpoints", {"source": {"path": COUNTING}})
-                await driver.control("continue")
-                let_end(done)
-                codes = [await asyncio.wait_for(rank.wait(), LIMIT) for rank in ranks]
-                assert codes == [0] * count
+        async with (
+            driving(ports, {COUNTING: [COUNT]}, ready=False, settings=IMPATIENT) as driver,
+            processes(ports, done, tmp_path) as ranks,
+        ):
+            await driver.stopped(COUNT, count, within=START)
+            for rank in (0, 7, 15):
+                assert await driver.value(rank, "count") == "0"
+            await driver.client.request("setBreakpoints", {"source": {"path": COUNTING}})
+            await driver.control("continue")
+            let_end(done)
+            codes = [await asyncio.wait_for(rank.wait(), LIMIT) for rank in ranks]
+            assert codes == [0] * count
 
     async def test_attach_waits_until_the_adapter_has_met_its_rank(
         self, counting: Rank, done: Path
@@ -369,11 +362,10 @@ class TestNoReconnectAtOnce:
 
     async def test_released_and_wanted_again_at_once(self, counting: Rank, done: Path) -> None:
         """The client stays: `release`, and the next one to attach finds the rank again."""
-        async with session([counting.port]) as running:
-            driver = await (await Driver.attach(running)).live()
+        async with driving([counting.port], live=1) as driver:
             await driver.client.request("release", {"ranks": "0"})
             await driver.leave()
-            again = await (await Driver.attach(running)).live()
+            again = await (await Driver.attach(driver.session)).live()
             await answers(again)
             await ends_well(counting, done)
 
@@ -385,11 +377,10 @@ class TestChildrenDoNotHang:
         self, start_ranks: StartRanks, done: Path, kind: str, left: bool
     ) -> None:
         (rank,) = await start_ranks(1, script("children"), wait=False, arguments=[kind, str(done)])
-        async with session([rank.port]) as running:
-            driver = await (await Driver.attach(running)).live()
+        async with driving([rank.port], live=1) as driver:
             if left:
                 await driver.leave()
-                idle = running.engine.core.ranks["job", 0]
+                idle = driver.session.engine.core.ranks["job", 0]
                 await until(lambda: idle.phase is Phase.IDLE, within=LIMIT, what="left")
             await ends_well(rank, done, "child ended with 7")
 
@@ -400,9 +391,7 @@ class TestChildrenDoNotHang:
         line = line_of(children, "start")
         (rank,) = await start_ranks(1, children, arguments=["subprocess", str(done)])
         let_end(done)
-        async with session([rank.port]) as running:
-            driver = await Driver.attach(running, breakpoints={children: [line]})
-            await driver.stopped(line, 1)
+        async with driving([rank.port], {children: [line]}, stopped=line) as driver:
             await driver.control("next")
             await driver.stopped(line + 1, 1)
             assert await driver.value(0, "code") == "7"

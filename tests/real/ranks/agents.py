@@ -8,10 +8,11 @@ import asyncio
 import itertools
 import json
 import os
+import signal
 import socket
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ import anyio
 import pytest
 
 from dap_mux.client import DapClient, RequestFailed
+from tests.support.processes import commands
 from tests.support.processes.proc_net import free_ports
 
 START_UP = 30  # seconds; a limit, not a wait
@@ -43,54 +45,56 @@ class Agent:
 Start = Callable[..., Awaitable[Agent]]
 
 
-@pytest.fixture
-async def start(tmp_path: Path) -> AsyncIterator[Start]:
-    """`await start("--no-wait", "script.py")`: returns once the agent listens."""
+@asynccontextmanager
+async def processes(folder: Path) -> AsyncIterator[Start]:
+    """`await begin(*words, NAME="value")`: a process in this folder, which ends with the block."""
     agents: list[Agent] = []
-    numbers = itertools.count()
 
-    async def start_agent(
-        *words: str, ready: bool = True, python: str = sys.executable, **environ: str
-    ) -> Agent:
-        number = next(numbers)
-        log = tmp_path / f"agent-{number}.log"
-        ready_file = tmp_path / f"ready-{number}.json"
-        options = ["--ready-file", str(ready_file)]
-        if not {"--port", "--base-port"}.intersection(words):
-            options += ["--port", "0"]
+    async def begin(*words: str, **environ: str) -> Agent:
+        log = folder / f"log-{len(agents)}"
         with log.open("wb") as output:
             process = await asyncio.create_subprocess_exec(
-                python, "-m", "dap_mux.rank", *options, *words,
-                cwd=tmp_path, env={**clean_environment(), **environ},
+                *words,
+                cwd=folder, env={**clean_environment(), **environ},
                 stdin=asyncio.subprocess.DEVNULL, stdout=output, stderr=output,
+                start_new_session=True,  # so that what it has started ends with it
             )  # fmt: skip
-        agent = Agent(process, log)
-        agents.append(agent)
-        if ready:
-            agent.record = await record_in(ready_file, agent)
-        return agent
+        agents.append(Agent(process, log))
+        return agents[-1]
 
-    yield start_agent
+    yield begin
     for agent in agents:
         if agent.process.returncode is None:
-            agent.process.kill()
+            os.killpg(agent.process.pid, signal.SIGKILL)
             await agent.process.wait()
 
 
+@pytest.fixture
+async def start(tmp_path: Path) -> AsyncIterator[Start]:
+    """`await start("--no-wait", "script.py")`: returns once the agent listens."""
+    numbers = itertools.count()
+    async with processes(tmp_path) as begin:
+
+        async def start_agent(
+            *words: str, ready: bool = True, python: str = sys.executable, **environ: str
+        ) -> Agent:
+            ready_file = tmp_path / f"ready-{next(numbers)}.json"
+            options = ["--ready-file", str(ready_file)]
+            if not {"--port", "--base-port"}.intersection(words):
+                options += ["--port", "0"]
+            agent = await begin(python, "-m", "dap_mux.rank", *options, *words, **environ)
+            if ready:
+                agent.record = await record_in(ready_file, agent)
+            return agent
+
+        yield start_agent
+
+
 def clean_environment() -> dict[str, str]:
-    launchers = (
-        "RANK",
-        "WORLD_SIZE",
-        "LOCAL_",
-        "OMPI_",
-        "PMI",
-        "SLURM_",
-        "DEBUG",
-        "PAI_",
-        "JOB_",
-        "DAP_MUX_",
-    )
-    return {name: text for name, text in os.environ.items() if not name.startswith(launchers)}
+    """Our own, without what any launcher has put there."""
+    launchers = ("OMPI_", "PMI", "SLURM_", "PAI_", "JOB_")
+    environ = commands.clean_environment()
+    return {name: text for name, text in environ.items() if not name.startswith(launchers)}
 
 
 async def record_in(path: Path, agent: Agent) -> dict[str, Any]:

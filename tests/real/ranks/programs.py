@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import itertools
 import json
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -13,7 +11,7 @@ import anyio
 import pytest
 
 from dap_mux.client import DapClient
-from tests.real.ranks.agents import START_UP, Agent, clean_environment
+from tests.real.ranks.agents import START_UP, Agent, processes
 
 Python = Callable[..., Awaitable[Agent]]
 
@@ -21,29 +19,16 @@ Python = Callable[..., Awaitable[Agent]]
 @pytest.fixture
 async def python(tmp_path: Path) -> AsyncIterator[Python]:
     """`await python(source, RANK="1", ...)`: plain Python, told of a folder for its records."""
-    agents: list[Agent] = []
-    numbers = itertools.count()
+    folder = {"DAP_MUX_RENDEZVOUS": str(tmp_path), "DAP_MUX_POST_MORTEM": "0"}
+    async with processes(tmp_path) as begin:
 
-    async def start(source: str, **environ: str) -> Agent:
-        number = next(numbers)
-        script, log = tmp_path / "program.py", tmp_path / f"log-{number}"
-        if not script.exists() or script.read_text() != source:  # a rank may just be reading it
-            script.write_text(source)
-        folder = {"DAP_MUX_RENDEZVOUS": str(tmp_path), "DAP_MUX_POST_MORTEM": "0"}
-        with log.open("wb") as output:
-            process = await asyncio.create_subprocess_exec(
-                sys.executable, str(script),
-                cwd=tmp_path, env={**clean_environment(), **folder, **environ},
-                stdin=asyncio.subprocess.DEVNULL, stdout=output, stderr=output,
-            )  # fmt: skip
-        agents.append(Agent(process, log))
-        return agents[-1]
+        async def start(source: str, **environ: str) -> Agent:
+            script = tmp_path / "program.py"
+            if not script.exists() or script.read_text() != source:  # a rank may just be reading it
+                script.write_text(source)
+            return await begin(sys.executable, str(script), **{**folder, **environ})
 
-    yield start
-    for agent in agents:
-        if agent.process.returncode is None:
-            agent.process.kill()
-            await agent.process.wait()
+        yield start
 
 
 async def listening(agent: Agent) -> Agent:

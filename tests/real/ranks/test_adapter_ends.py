@@ -9,7 +9,6 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Final
 
@@ -17,15 +16,14 @@ import pytest
 
 from dap_mux.client import DapClient
 from dap_mux.system import procfs
-from tests.real.driving import Driver, line_of, script
+from tests.real.driving import StartRanks, driving, script
 from tests.real.faults.test_ranks_come_and_go import EAGER
 from tests.support.processes import proc_net
+from tests.support.processes.commands import line_of
 from tests.support.processes.ranks import HOST, Rank
 from tests.support.processes.waiting import until
-from tests.support.session import session
 
 pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.timeout(120)]
-StartRanks = Callable[..., Awaitable[list[Rank]]]
 FORKS: Final = script("forks")
 COUNT: Final = line_of(FORKS, "count")
 LIMIT: Final = 30.0  # s; not a wait
@@ -71,9 +69,7 @@ def end(adapter: int) -> None:
 
 async def given_ours(rank: Rank) -> int:
     """The rank's adapter ends while a session is attached; the pid of the one in its place."""
-    async with session([rank.port], settings=EAGER) as running:
-        driver = await Driver.attach(running, breakpoints={FORKS: [COUNT]})
-        await driver.stopped(COUNT, 1)
+    async with driving([rank.port], {FORKS: [COUNT]}, settings=EAGER, stopped=COUNT) as driver:
         adapter = proc_net.listener(rank.port)
         assert adapter
         os.kill(adapter, signal.SIGKILL)
@@ -98,8 +94,7 @@ async def test_a_forked_child_holds_the_rank_s_connection(
     """It has every file handle of the rank, and is none of the adapter's business."""
     rank, adapter = await counting(start_ranks, done, ours=ours)
     if not ours:
-        async with session([rank.port], settings=EAGER) as running:
-            driver = await Driver.attach(running)
+        async with driving([rank.port], settings=EAGER) as driver:
             await driver.live(1, within=LIMIT)
             await driver.leave()
     Path(f"{done}-fork").touch()

@@ -11,7 +11,6 @@ import signal
 import socket
 import struct
 import time
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Final
 
@@ -20,7 +19,7 @@ import pytest
 from dap_mux.client import DapClient, RequestFailed
 from dap_mux.rank.injected.attach.adapter_keeper import unaccepted
 from dap_mux.rank.injected.attach.adapter_program import KEY
-from tests.real.driving import Driver, ends_well, line_of, script
+from tests.real.driving import COUNT, COUNTING, Driver, StartRanks, driving
 from tests.real.faults.test_ranks_come_and_go import EAGER, steps_on
 from tests.real.ranks.agents import script as script_file
 from tests.real.ranks.agents import start
@@ -28,14 +27,10 @@ from tests.support.faults import Orphan, proxied
 from tests.support.processes import proc_net
 from tests.support.processes.ranks import HOST, Rank
 from tests.support.processes.waiting import until
-from tests.support.session import session
 
 __all__ = ["script_file", "start"]
 
 pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.timeout(120)]
-StartRanks = Callable[..., Awaitable[list[Rank]]]
-PROGRAM: Final = script("until_told")
-COUNT: Final = line_of(PROGRAM, "count")
 TRIES: Final = 50
 ACCEPTED_WITHIN: Final = 0.5  # s; an adapter that accepts needs a hundredth of it
 LIMIT: Final = 60.0  # s; 15 are promised on a machine that has time for us
@@ -87,10 +82,8 @@ async def given_ours(driver: Driver, rank: Rank) -> int:
 async def test_an_adapter_ends_again_and_again(start_ranks: StartRanks, tmp_path: Path) -> None:
     """The rank runs on each time, is attached again, and stops with the others."""
     done = tmp_path / "done"
-    ranks = await start_ranks(2, PROGRAM, arguments=[str(done)])
-    async with session([rank.port for rank in ranks], settings=EAGER) as running:
-        driver = await Driver.attach(running, breakpoints={PROGRAM: [COUNT]})
-        await driver.stopped(COUNT, 2)
+    ranks = await start_ranks(2, COUNTING, arguments=[str(done)])
+    async with driving(ranks, {COUNTING: [COUNT]}, settings=EAGER, stopped=COUNT) as driver:
         for _ in range(3):
             adapter = proc_net.listener(ranks[1].port)
             assert adapter
@@ -98,32 +91,29 @@ async def test_an_adapter_ends_again_and_again(start_ranks: StartRanks, tmp_path
             await driver.until(lambda e: e[1]["state"] == "lost", within=LIMIT, what="lost")
             await driver.until(lambda e: e[1]["line"] == COUNT, within=LIMIT, what="back")
         await steps_on(driver, 0, [0, 1])
-        await driver.leave()
-        await ends_well(ranks, done)
+        await driver.ends_well(ranks, done)
 
 
 @pytest.mark.heavy
 async def test_an_adapter_accepts_nobody(start_ranks: StartRanks, tmp_path: Path) -> None:
     """Nobody is attached, and who comes waits: the rank sees it and has a new adapter, a better."""
     done = tmp_path / "done"
-    (rank,) = await start_ranks(1, PROGRAM, arguments=[str(done)])
-    async with session([rank.port], settings=EAGER) as running:
-        driver = await Driver.attach(running)
+    (rank,) = await start_ranks(1, COUNTING, arguments=[str(done)])
+    async with driving([rank.port], settings=EAGER) as driver:
         await driver.live(1, within=LIMIT)
         await driver.leave()
         adapter = proc_net.listener(rank.port)
         hang_up_before_the_greeting(rank.port)
-        again = await Driver.attach(running)
+        again = await Driver.attach(driver.session)
         await again.states("running", within=LIMIT)
         replaced = proc_net.listener(rank.port)
         assert replaced != adapter
         await again.leave()
         hang_up_before_the_greeting(rank.port, survives=True)
-        third = await Driver.attach(running)
+        third = await Driver.attach(driver.session)
         await third.states("running", within=LIMIT)
         assert proc_net.listener(rank.port) == replaced
-        await third.leave()
-        await ends_well([rank], done)
+        await third.ends_well([rank], done)
 
 
 async def test_a_session_takes_its_own_place(start_ranks: StartRanks, tmp_path: Path) -> None:
@@ -131,10 +121,11 @@ async def test_a_session_takes_its_own_place(start_ranks: StartRanks, tmp_path: 
     done, logs = tmp_path / "done", tmp_path / "logs"
     logs.mkdir()
     env = {"DEBUGPY_LOG_DIR": str(logs)}
-    (rank,) = await start_ranks(1, PROGRAM, arguments=[str(done)], env=env)
-    async with proxied(rank.port) as tunnel, session([tunnel.port], settings=EAGER) as running:
-        driver = await Driver.attach(running, breakpoints={PROGRAM: [COUNT]})
-        await driver.stopped(COUNT, 1)
+    (rank,) = await start_ranks(1, COUNTING, arguments=[str(done)], env=env)
+    async with (
+        proxied(rank.port) as tunnel,
+        driving([tunnel.port], {COUNTING: [COUNT]}, settings=EAGER, stopped=COUNT) as driver,
+    ):
         adapter = await given_ours(driver, rank)
         await tunnel.fail(Orphan())
         await driver.until(lambda e: e[0]["state"] == "lost", within=LIMIT, what="lost")
@@ -142,9 +133,8 @@ async def test_a_session_takes_its_own_place(start_ranks: StartRanks, tmp_path: 
         assert proc_net.listener(rank.port) == adapter
         await tunnel.heal()
         await steps_on(driver, 0, [0])
-        await driver.leave()
-        await ends_well([rank], done)
-        told = [json.loads(body) for body in running.engine.told]
+        await driver.ends_well([rank], done)
+        told = [json.loads(body) for body in driver.session.engine.told]
     (key,) = {one["arguments"][KEY] for one in told if one["command"] == "attach"}
     assert key not in (logs / f"debugpy.adapter-{adapter}.log").read_text("utf-8")
 
@@ -152,13 +142,10 @@ async def test_a_session_takes_its_own_place(start_ranks: StartRanks, tmp_path: 
 async def test_no_other_debugger_takes_its_place(start_ranks: StartRanks, tmp_path: Path) -> None:
     """Another session, and clients with no key or a wrong one, are refused as ever."""
     done = tmp_path / "done"
-    (rank,) = await start_ranks(1, PROGRAM, arguments=[str(done)])
-    async with session([rank.port], settings=EAGER) as running:
-        driver = await Driver.attach(running, breakpoints={PROGRAM: [COUNT]})
-        await driver.stopped(COUNT, 1)
+    (rank,) = await start_ranks(1, COUNTING, arguments=[str(done)])
+    async with driving([rank.port], {COUNTING: [COUNT]}, settings=EAGER, stopped=COUNT) as driver:
         await given_ours(driver, rank)
-        async with session([rank.port], settings=EAGER) as another:
-            stranger = await Driver.attach(another)
+        async with driving([rank.port], settings=EAGER) as stranger:
             await stranger.until(lambda e: "already being debugged" in e[0]["reason"])
         for arguments in ({}, {KEY: ""}, {KEY: None}, {KEY: "0" * 64}):
             client = await DapClient.connect(HOST, rank.port)
@@ -168,18 +155,18 @@ async def test_no_other_debugger_takes_its_place(start_ranks: StartRanks, tmp_pa
             await client.close()
         assert [entry["line"] for entry in await driver.entries()] == [COUNT]
         await steps_on(driver, 0, [0])
-        await driver.leave()
-        await ends_well([rank], done)
+        await driver.ends_well([rank], done)
 
 
 @pytest.mark.heavy
 async def test_an_adapter_does_not_let_go(start_ranks: StartRanks, tmp_path: Path) -> None:
     """It waits for a rank that hangs while the session comes back: it ends, and is replaced."""
     done = tmp_path / "done"
-    (rank,) = await start_ranks(1, PROGRAM, arguments=[str(done)])
-    async with proxied(rank.port) as tunnel, session([tunnel.port], settings=EAGER) as running:
-        driver = await Driver.attach(running, breakpoints={PROGRAM: [COUNT]})
-        await driver.stopped(COUNT, 1)
+    (rank,) = await start_ranks(1, COUNTING, arguments=[str(done)])
+    async with (
+        proxied(rank.port) as tunnel,
+        driving([tunnel.port], {COUNTING: [COUNT]}, settings=EAGER, stopped=COUNT) as driver,
+    ):
         adapter = await given_ours(driver, rank)
         rank.kill(signal.SIGSTOP)
         await tunnel.fail(Orphan())
@@ -189,5 +176,4 @@ async def test_an_adapter_does_not_let_go(start_ranks: StartRanks, tmp_path: Pat
         rank.kill(signal.SIGCONT)
         await driver.until(lambda e: e[0]["line"] == COUNT, within=LIMIT, what="back")
         await steps_on(driver, 0, [0])
-        await driver.leave()
-        await ends_well([rank], done)
+        await driver.ends_well([rank], done)

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from dap_mux.client import DapClient
+from tests.real.driving import joined
 from tests.support.processes import proc_net
 from tests.support.processes.callers import Caller, callers, told_by
 from tests.support.processes.commands import (
@@ -238,8 +239,7 @@ async def test_processes_without_a_number_and_with_another_ones(user: User) -> N
     attach = await user.start("attach", "dial:2", "--dial-listen", "0")
     told = {**await told_by(attach), "DAP_MUX_DIAL_TIMEOUT": str(LIMIT)}
     (first,) = await callers(user, [-1], script, told, arguments=[str(go)])
-    client = await attach.client()
-    await client.handshake(LAUNCH, timeout=LIMIT)
+    client = await joined(attach)
     await listed(client, "state", "running", "waiting")
     brief = {**told, "DAP_MUX_DIAL_TIMEOUT": "10"}  # the session has to say no meanwhile
     (same,) = await callers(user, [0], script, brief, arguments=[str(go)])
@@ -259,26 +259,6 @@ async def test_processes_without_a_number_and_with_another_ones(user: User) -> N
     go.touch()
     assert [await first.ends(), await second.ends()] == [0, 0]
     assert (await attach.ends()).code == 0
-
-
-async def test_a_job_whose_ranks_call_is_restarted(user: User) -> None:
-    script = user.script(COUNT)
-    line = line_of(script, "loss")
-    run = await user.start("run", "--dial", "-n", "2", "--log-dir", "logs", script)
-    client = await run.client()
-    await client.handshake(LAUNCH, breakpoints={script: [line]}, launch=True, timeout=LIMIT)
-    before = await listed(client, "line", line, line)
-    await client.request("restart", timeout=LIMIT)
-
-    def others(entries: list[Json]) -> bool:
-        return all(new["pid"] != old["pid"] for new, old in zip(entries, before, strict=True))
-
-    while not others(after := await listed(client, "line", line, line)):
-        pass
-    assert [entry["threadId"] for entry in after] == [entry["threadId"] for entry in before]
-    await client.disconnect(terminateDebuggee=True)
-    await run.ends()
-    await user.nothing_is_left()
 
 
 async def test_children_of_ranks_that_call_run_as_ever(user: User) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from tests.real.driving import joined
 from tests.support.processes.commands import LIMIT, User, bodies, user
-from tests.support.processes.run_command import LAUNCH, start
+from tests.support.processes.run_command import start
 from tests.support.processes.waiting import until
 
 __all__ = ["user"]
@@ -29,8 +30,7 @@ model = Model()
 @pytest.mark.heavy
 async def test_a_rank_that_takes_long_over_its_end_is_waited_for(user: User) -> None:
     run = await start(user, user.script(WRITES_LAST), n=1)
-    client = await run.client()
-    await client.handshake(LAUNCH, timeout=LIMIT)
+    client = await joined(run)
     await client.wait_event("terminated", timeout=LIMIT)
     assert bodies(client, "exited") == [{"exitCode": 0}]
     assert (user.folder / "model").read_text() == "all of it"
@@ -57,8 +57,7 @@ print("the last line")
 async def test_a_released_rank_that_prints_ends_beside_a_daemon_thread(user: User) -> None:
     """debugpy waits with the end until its messages are written, and nobody reads them any more."""
     run = await start(user, user.script(PRINTS_LAST), n=1)
-    client = await run.client()
-    await client.handshake(LAUNCH, timeout=LIMIT)
+    client = await joined(run)
     await until((user.folder / "started").exists, within=LIMIT, what="the program has started")
     await client.request("release", {"ranks": "all"}, timeout=LIMIT)
     (user.folder / "released").touch()

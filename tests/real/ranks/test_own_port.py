@@ -10,7 +10,7 @@ import os
 import signal
 import socket
 from collections.abc import Callable
-from contextlib import AsyncExitStack, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,10 +18,9 @@ import anyio
 import pytest
 
 from dap_mux.client import ConnectionLost, DapClient, RequestFailed
-from dap_mux.rank.door import MAX_OPEN
 from dap_mux.rank.in_process import SESSION
 from tests.conftest import rounds
-from tests.real.driving import Driver, line_of, script
+from tests.real.driving import COUNT, COUNTING, Driver, driving
 from tests.real.faults.test_ranks_come_and_go import EAGER, steps_on
 from tests.real.ranks.agents import Agent, Start, attach, attach_again, start
 from tests.support.faults import Orphan, proxied
@@ -29,13 +28,10 @@ from tests.support.hosts.private_network import possible, private_network
 from tests.support.processes import proc_net
 from tests.support.processes.ranks import HOST
 from tests.support.processes.waiting import until
-from tests.support.session import session
 
 __all__ = ["start"]
 
 pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.timeout(120)]
-PROGRAM: Final = script("until_told")
-COUNT: Final = line_of(PROGRAM, "count")
 LIMIT: Final = 60.0  # s
 BUSY: Final = "already being debugged"
 STRANGERS: Final = 100  # at a time: a full backlog delays connections by seconds
@@ -48,7 +44,7 @@ def done(tmp_path: Path) -> Path:
 
 @pytest.fixture
 async def rank(start: Start, done: Path) -> Agent:
-    return await start("--no-wait", "--port", str(proc_net.free_ports(1)), PROGRAM, str(done))
+    return await start("--no-wait", "--port", str(proc_net.free_ports(1)), COUNTING, str(done))
 
 
 def children(agent: Agent) -> list[int]:
@@ -72,7 +68,7 @@ async def no_adapter(agent: Agent) -> None:
 
 async def stops(client: DapClient) -> None:
     """The client's breakpoint is hit, and the rank goes on."""
-    where: dict[str, Any] = {"source": {"path": PROGRAM}, "breakpoints": [{"line": COUNT}]}
+    where: dict[str, Any] = {"source": {"path": COUNTING}, "breakpoints": [{"line": COUNT}]}
     await client.request("setBreakpoints", where, timeout=LIMIT)
     event = await client.wait_event("stopped", timeout=LIMIT)
     await client.request("setBreakpoints", {**where, "breakpoints": []}, timeout=LIMIT)
@@ -87,13 +83,11 @@ async def ends_well(agent: Agent, done: Path) -> None:
 
 async def test_a_session_needs_no_adapter(rank: Agent, done: Path) -> None:
     port = rank.record["port"]
-    async with session([port]) as running:
-        driver = await Driver.attach(running, breakpoints={PROGRAM: [COUNT]})
-        await driver.stopped(COUNT, 1)
+    async with driving([port], {COUNTING: [COUNT]}, stopped=COUNT) as driver:
         await steps_on(driver, 0, [0])
         assert (proc_net.listener(port), children(rank)) == (rank.process.pid, [])
         await driver.leave()
-        again = await Driver.attach(running, breakpoints={PROGRAM: [COUNT]})
+        again = await Driver.attach(driver.session, breakpoints={COUNTING: [COUNT]})
         await again.stopped(COUNT, 1)
         await again.leave()
         await ends_well(rank, done)
@@ -111,9 +105,7 @@ async def test_a_stock_client_gets_an_adapter_for_as_long_as_it_stays(
         await stops(client)
         await client.disconnect(timeout=LIMIT)
         await no_adapter(rank)
-    async with session([rank.record["port"]]) as running:
-        driver = await Driver.attach(running, breakpoints={PROGRAM: [COUNT]})
-        await driver.stopped(COUNT, 1)
+    async with driving([rank.record["port"]], {COUNTING: [COUNT]}, stopped=COUNT) as driver:
         assert not children(rank)
         await driver.leave()
     await ends_well(rank, done)
@@ -162,13 +154,12 @@ async def test_a_rank_runs_on_when_the_adapter_is_killed(rank: Agent, done: Path
 @pytest.mark.heavy
 async def test_an_adapter_that_answers_nothing_is_replaced(rank: Agent, done: Path) -> None:
     """It was started for child processes, and so it stays when its session leaves."""
-    async with session([rank.record["port"]], settings=EAGER) as running:
-        driver = await Driver.attach(running, subProcess=True)
+    async with driving([rank.record["port"]], settings=EAGER, subProcess=True) as driver:
         await driver.live(1, within=LIMIT)
         await driver.leave()
         (adapter,) = children(rank)
         os.kill(adapter, signal.SIGSTOP)
-        again = await Driver.attach(running, breakpoints={PROGRAM: [COUNT]})
+        again = await Driver.attach(driver.session, breakpoints={COUNTING: [COUNT]})
         await again.stopped(COUNT, 1, within=LIMIT)
         await again.leave()
         os.kill(adapter, signal.SIGCONT)
@@ -179,11 +170,8 @@ async def test_an_adapter_that_answers_nothing_is_replaced(rank: Agent, done: Pa
 async def test_one_debugger_at_a_time(rank: Agent, done: Path) -> None:
     """Another session, and clients with no key or a wrong one, are refused while one is here."""
     port = rank.record["port"]
-    async with session([port], settings=EAGER) as running:
-        driver = await Driver.attach(running, breakpoints={PROGRAM: [COUNT]})
-        await driver.stopped(COUNT, 1)
-        async with session([port], settings=EAGER) as another:
-            stranger = await Driver.attach(another)
+    async with driving([port], {COUNTING: [COUNT]}, settings=EAGER, stopped=COUNT) as driver:
+        async with driving([port], settings=EAGER) as stranger:
             await stranger.until(lambda e: BUSY in e[0]["reason"], within=LIMIT)
         for about in (None, {}, {"key": ""}, {"key": None}, {"key": "0" * 64}, {"child": 1}):
             client = await DapClient.connect(HOST, port)
@@ -209,8 +197,7 @@ async def test_nobody_is_asked_for_a_child_that_is_not_there(rank: Agent, done: 
 @pytest.mark.heavy
 async def test_a_session_waits_for_a_stock_client(rank: Agent, done: Path) -> None:
     client = await attach(rank)
-    async with session([rank.record["port"]], settings=EAGER) as running:
-        driver = await Driver.attach(running, breakpoints={PROGRAM: [COUNT]})
+    async with driving([rank.record["port"]], {COUNTING: [COUNT]}, settings=EAGER) as driver:
         await driver.until(lambda e: BUSY in e[0]["reason"], within=LIMIT, what="busy")
         await client.disconnect(timeout=LIMIT)
         await driver.stopped(COUNT, 1, within=LIMIT)
@@ -222,10 +209,8 @@ async def test_a_session_takes_its_own_place(rank: Agent, done: Path) -> None:
     """Its connection has broken, and the rank is never told: it is attached again all the same."""
     async with (
         proxied(rank.record["port"]) as tunnel,
-        session([tunnel.port], settings=EAGER) as running,
+        driving([tunnel.port], {COUNTING: [COUNT]}, settings=EAGER, stopped=COUNT) as driver,
     ):
-        driver = await Driver.attach(running, breakpoints={PROGRAM: [COUNT]})
-        await driver.stopped(COUNT, 1)
         for _ in range(3):
             await tunnel.fail(Orphan())
             await driver.until(lambda e: e[0]["state"] == "lost", within=LIMIT, what="lost")
@@ -267,9 +252,9 @@ async def test_installed_packages_are_read_for_a_log_alone(start: Start, tmp_pat
 
 async def test_17_mb_from_a_rank(rank: Agent, done: Path) -> None:
     """More than a message may have: that request fails, and the rank is attached again."""
-    async with session([rank.record["port"]], settings=EAGER) as running:
-        driver = await Driver.attach(running, breakpoints={PROGRAM: [COUNT]})
-        await driver.stopped(COUNT, 1)
+    async with driving(
+        [rank.record["port"]], {COUNTING: [COUNT]}, settings=EAGER, stopped=COUNT
+    ) as driver:
         await driver.look(0)
         much = {"expression": f"'x' * {17 * 2**20}", "context": "watch"}
         with pytest.raises(RequestFailed, match="malformed"):
@@ -277,29 +262,6 @@ async def test_17_mb_from_a_rank(rank: Agent, done: Path) -> None:
         await driver.stopped(COUNT, 1, within=LIMIT)
         await steps_on(driver, 0, [0])
         await driver.leave()
-    await ends_well(rank, done)
-
-
-OF_NO_USE: Final = (
-    b"",
-    b"Content-Length: 20\r\n\r\n{",
-    b"Content-Length: 99999999\r\n\r\n",
-    b"Content-Length: -1\r\n\r\n",
-    b"Content-Length: 2\r\n\r\n[]",
-    b"Content-Length: 4\r\n\r\nnull",
-    b"Content-Length: 2\r\n\r\n\xff\xfe",
-    b"\r\n\r\n",
-    b"\0" * 1000,
-)
-
-
-async def test_who_says_nothing_of_use_harms_nobody(rank: Agent, done: Path) -> None:
-    for first in OF_NO_USE * 3:
-        with socket.create_connection((HOST, rank.record["port"])) as stranger:
-            stranger.sendall(first)
-    client = await attach(rank)
-    await stops(client)
-    await client.disconnect(timeout=LIMIT)
     await ends_well(rank, done)
 
 
@@ -344,16 +306,6 @@ async def test_a_web_page_runs_nothing_in_a_rank(rank: Agent, done: Path) -> Non
     await ends_well(rank, done)
 
 
-async def test_many_who_say_nothing_keep_nobody_out(rank: Agent, done: Path) -> None:
-    async with AsyncExitStack() as stack:
-        for _ in range(10 * MAX_OPEN):
-            stack.push(socket.create_connection((HOST, rank.record["port"])).__exit__)
-        client = await attach(rank)
-        await stops(client)
-        await client.disconnect(timeout=LIMIT)
-    await ends_well(rank, done)
-
-
 COUNTS_FILES: Final = """\
 import os, resource, sys, time
 
@@ -391,8 +343,7 @@ async def test_strangers_take_nothing_that_the_program_needs(
             most.update({name: max(most[name], seen) for name, seen in now.items()})
             return now
 
-        async with session([rank.record["port"]], settings=EAGER) as running:
-            driver = await Driver.attach(running, breakpoints={str(program): [line]})
+        async with driving([rank.record["port"]], {str(program): [line]}, settings=EAGER) as driver:
             await driver.stopped(line, 1, within=LIMIT)
             before = look()
             for _ in range(0, rounds(5000), STRANGERS):

@@ -6,15 +6,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-import anyio
 import pytest
 
 from dap_mux.client import DapClient
@@ -25,10 +22,11 @@ from tests.real.ranks.agents import (
     Start,
     attach,
     attach_again,
-    clean_environment,
+    processes,
     script,
     start,
 )
+from tests.real.ranks.programs import says
 
 __all__ = ["script", "start"]
 
@@ -74,13 +72,6 @@ async def local(client: DapClient, thread: int, name: str) -> str:
     reference = {"variablesReference": scopes[0]["variablesReference"]}
     found = (await client.request("variables", reference, timeout=START_UP))["variables"]
     return str(next(each["value"] for each in found if each["name"] == name))
-
-
-async def said(agent: Agent, words: str) -> None:
-    with anyio.fail_after(START_UP):
-        while words not in agent.text():
-            assert agent.process.returncode is None, agent.text()
-            await anyio.sleep(0.01)
 
 
 async def run_on(client: DapClient, agent: Agent, thread: int) -> str:
@@ -133,7 +124,7 @@ async def test_a_stop_by_the_debuggers_own_filter_is_not_repeated(
 
 async def test_nobody_is_there_and_it_waits_for_who_comes(start: Start, failing: Path) -> None:
     agent = await start("--no-wait", "script.py", RANK="2", WORLD_SIZE="4")
-    await said(agent, "for a debugger to look")
+    await says(agent, "for a debugger to look")
     port = agent.record["port"]
     assert (
         "dap-mux: rank 2 of 4 failed: JSONDecodeError: Expecting property name enclosed in "
@@ -156,7 +147,7 @@ async def test_a_debugger_that_goes_without_a_word_may_come_back(
     client = await attach(agent, exception_filters=filters)
     await stopped(client)
     await client.close()
-    await said(agent, "held again" if not filters else "it is held")
+    await says(agent, "held again" if not filters else "it is held")
     client = await attach_again(agent)
     thread = (await stopped(client))["threadId"]
     assert await local(client, thread, "secret") == "40"
@@ -305,28 +296,18 @@ if __name__ == "__main__":
 async def workers(tmp_path: Path) -> AsyncIterator[Callable[..., Awaitable[Agent]]]:
     """A plain program whose worker is a rank; its own process is none."""
     (tmp_path / "workers.py").write_text(WORKERS)
-    log, folder = tmp_path / "log", tmp_path / "records"
+    folder = tmp_path / "records"
     folder.mkdir()
-    started: list[Agent] = []
+    async with processes(tmp_path) as begin:
 
-    async def run(*words: str, **environ: str) -> Agent:
-        told = {**clean_environment(), "DAP_MUX_RENDEZVOUS": str(folder), **environ}
-        with log.open("wb") as output:
-            process = await asyncio.create_subprocess_exec(
-                sys.executable, "workers.py", *words,
-                cwd=tmp_path, env=told, stdout=output, stderr=output,
-            )  # fmt: skip
-        agent = Agent(process, log)
-        started.append(agent)
-        await said(agent, "listens for a debugger")
-        agent.record = json.loads(next(folder.glob("*.json")).read_text())
-        return agent
+        async def run(*words: str, **environ: str) -> Agent:
+            told = {"DAP_MUX_RENDEZVOUS": str(folder), **environ}
+            agent = await begin(sys.executable, "workers.py", *words, **told)
+            await says(agent, "listens for a debugger")
+            agent.record = json.loads(next(folder.glob("*.json")).read_text())
+            return agent
 
-    yield run
-    for agent in started:
-        if agent.process.returncode is None:
-            os.kill(agent.record["pid"], signal.SIGKILL)  # its parent ends by itself
-            await agent.ends()
+        yield run
 
 
 @pytest.mark.skipif(sys.version_info >= (3, 13), reason="Python deals with it too early")
@@ -335,7 +316,7 @@ async def test_a_rank_that_multiprocessing_has_started_is_held(
     workers: Callable[..., Awaitable[Agent]], method: str
 ) -> None:
     agent = await workers(method, "work")
-    await said(agent, "failed: ValueError: no worker (workers.py, line 11); it is held")
+    await says(agent, "failed: ValueError: no worker (workers.py, line 11); it is held")
     client = await attach(agent)
     stop = await stopped(client)
     assert stop["reason"] == "exception"

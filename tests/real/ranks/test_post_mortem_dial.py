@@ -6,10 +6,10 @@ import signal
 
 import pytest
 
+from tests.real.driving import joined
 from tests.support.processes.callers import callers, told_by
 from tests.support.processes.commands import LIMIT, User, listed, user
 from tests.support.processes.proc_net import free_ports
-from tests.support.processes.run_command import LAUNCH
 from tests.support.processes.waiting import until
 
 __all__ = ["user"]
@@ -27,16 +27,14 @@ async def test_the_session_is_killed_there_and_the_next_one_still_finds_it(user:
     first = await user.start(*words, "--dial-listen", str(free_ports(1)))
     told = await told_by(first)
     (rank,) = await callers(user, [0], script, told, world=1)
-    client = await first.client(all_answered=False)
-    await client.handshake(LAUNCH, timeout=LIMIT)
+    client = await joined(first, all_answered=False)
     await listed(client, "reason", "exception")
     first.process.send_signal(signal.SIGKILL)
     await first.ends()
     await until(lambda: "it is held again" in rank.output, within=LIMIT, what="held again")
 
     second = await user.start(*words, "--dial-listen", told["DAP_MUX_DIAL"])
-    client = await second.client()
-    await client.handshake(LAUNCH, timeout=LIMIT)
+    client = await joined(second)
     await listed(client, "reason", "exception")
     asked = {"ranks": "0", "command": "p loss", "timeout": LIMIT}
     (answer,) = (await client.request("cast", asked, timeout=LIMIT))["results"]

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.real.driving import Driver, line_of
+from tests.real.driving import Driver, driving
 from tests.real.ranks.agents import START_UP, Agent, Start, start
-from tests.support.session import session
+from tests.support.processes.commands import line_of
 
 __all__ = ["start"]
 
@@ -64,8 +64,7 @@ async def test_it_is_shown_with_its_locals_and_continue_ends_it_alone(
     start: Start, program: Path
 ) -> None:
     agents = await four(start)
-    async with session([agent.record["port"] for agent in agents]) as running:
-        driver = await Driver.attach(running)
+    async with driving([agent.record["port"] for agent in agents]) as driver:
         await held(driver, program)
         assert await driver.value(2, "loss") == "2.5"
         stop = await driver.client.wait_event("stopped", timeout=START_UP)
@@ -82,8 +81,9 @@ async def test_it_is_shown_with_its_locals_and_continue_ends_it_alone(
 
 async def test_the_last_editor_leaves_and_it_ends(start: Start, program: Path) -> None:
     agents = await four(start)
-    async with session([agent.record["port"] for agent in agents]) as running:
-        driver = await Driver.attach(running, exceptions=["uncaught"])
+    async with driving(
+        [agent.record["port"] for agent in agents], exceptions=["uncaught"]
+    ) as driver:
         await held(driver, program)
         await driver.leave()
         assert await agents[2].ends() == 1
@@ -98,8 +98,7 @@ async def test_nobody_is_there_and_an_editor_that_comes_finds_it(
     agents = [
         await start("--no-wait", "train.py", RANK=str(rank), WORLD_SIZE="4") for rank in range(4)
     ]
-    async with session([agent.record["port"] for agent in agents]) as running:
-        driver = await Driver.attach(running)
+    async with driving([agent.record["port"] for agent in agents]) as driver:
         await held(driver, program)
         assert await driver.value(2, "loss") == "2.5"
         await driver.client.request("release", {"ranks": "2"}, timeout=START_UP)

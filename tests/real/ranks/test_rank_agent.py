@@ -144,23 +144,6 @@ async def test_debugpy_sends_without_delay(start: Start, script: Path) -> None:
     await client.close()
 
 
-async def test_children_of_the_program_need_no_debugger(start: Start, script: Path) -> None:
-    script.write_text(
-        "import multiprocessing, os, subprocess, sys\n"
-        "def child(): print('spawned', flush=True)\n"
-        "if __name__ == '__main__':\n"
-        "    subprocess.run([sys.executable, '-c', 'print(\"run\", flush=True)'], check=True)\n"
-        "    process = multiprocessing.get_context('spawn').Process(target=child)\n"
-        "    process.start(); process.join()\n"
-    )
-    agent = await start("script.py")
-    client = await attach(agent)
-    assert await agent.ends() == 0
-    assert "run\n" in agent.text()
-    assert "spawned\n" in agent.text()
-    await client.close()
-
-
 async def test_a_debugger_in_time_leaves_no_clock_behind(start: Start, script: Path) -> None:
     agent = await start("--timeout", "60", "script.py")
     client = await attach(agent, breakpoints={str(script): [2]})

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.real.driving import Driver, line_of
+from tests.real.driving import driving
 from tests.real.ranks.agents import START_UP, attach
 from tests.real.ranks.programs import Python, listening, python, says, top_frame
+from tests.support.processes.commands import line_of
 from tests.support.processes.proc_net import free_ports
-from tests.support.session import session
 
 __all__ = ["python"]
 pytestmark = [pytest.mark.real, pytest.mark.heavy, pytest.mark.timeout(120)]
@@ -57,8 +57,7 @@ async def test_settrace_three_times_in_each_of_four_ranks_is_one_listener_each(
     records = [agent.record for agent in agents]
     assert [(each["rank"], each["port"]) for each in records] == [(r, base + r) for r in range(4)]
     program = str(tmp_path / "program.py")
-    async with session([each["port"] for each in records]) as running:
-        driver = await Driver.attach(running)
+    async with driving([each["port"] for each in records]) as driver:
         for mark in ("first", "second", "third"):
             await driver.stopped(line_of(program, mark), within=START_UP)
             await driver.go_on()

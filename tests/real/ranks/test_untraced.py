@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -13,16 +12,15 @@ import pytest
 
 from dap_mux.client import DapClient, Json
 from dap_mux.engine import Settings
-from tests.real.driving import Driver, line_of, script
+from tests.real.driving import StartRanks, driving, script
 from tests.real.ranks.agents import Start, start
 from tests.real.ranks.programs import Python, python
-from tests.support.processes.ranks import HOST, Rank
+from tests.support.processes.commands import line_of
+from tests.support.processes.ranks import HOST
 from tests.support.processes.waiting import until
-from tests.support.session import session
 
 pytestmark = pytest.mark.real
 __all__ = ["python", "start"]  # fixtures
-StartRanks = Callable[..., Awaitable[list[Rank]]]
 PROGRAM: Final = script("untraced")
 MAIN, WORK = line_of(PROGRAM, "main"), line_of(PROGRAM, "work")
 LIMIT: Final = 30.0  # s; not a wait
@@ -111,13 +109,11 @@ async def test_a_debugger_that_leaves_while_a_rank_stands_still(start: Start, fi
 async def test_a_session_leaves_a_rank_untraced(start_ranks: StartRanks, files: Files) -> None:
     """One that listens by itself is traced from the start, but not after a session."""
     (rank,) = await start_ranks(1, PROGRAM, wait=False, arguments=files.arguments)
-    async with session([rank.port]) as running:
-        driver = await Driver.attach(running, breakpoints={PROGRAM: [MAIN]})
+    async with driving([rank.port], {PROGRAM: [MAIN]}) as driver:
         await driver.states("stopped")
         await driver.leave()
     await files.say(early=False, main=False)
-    async with session([rank.port]) as running:
-        driver = await Driver.attach(running, breakpoints={PROGRAM: [WORK]})
+    async with driving([rank.port], {PROGRAM: [WORK]}) as driver:
         await driver.states("stopped")
         await driver.leave()
     await files.say(early=False, main=False)

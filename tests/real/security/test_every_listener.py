@@ -16,7 +16,7 @@ from typing import Final
 import pytest
 
 from dap_mux.client import DapClient
-from tests.real.driving import script
+from tests.real.driving import joined, script
 from tests.real.ranks.agents import Start, attach_again, start
 from tests.support.processes import proc_net
 from tests.support.processes.callers import callers, told_by
@@ -34,9 +34,17 @@ HOSTILE: Final = (
     b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n",
     b"POST / HTTP/1.1\r\nContent-Length: 80\r\n\r\n{}",
     b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+    b"\0" * 1000,
     b"\0" * 70_000,
+    b"Content-Length: 99999999\r\n\r\n",
     b"Content-Length: 99999999999\r\n\r\n{",
     b"Content-Length: " + b"9" * 5000 + b"\r\n\r\n{",
+    b"",
+    b"\r\n\r\n",
+    b"Content-Length: -1\r\n\r\n",
+    b"Content-Length: 20\r\n\r\n{",
+    b"Content-Length: 4\r\n\r\nnull",
+    b"Content-Length: 2\r\n\r\n\xff\xfe",
     b"Content-Length: 2\r\n\r\n[]",
     b"Content-Length: 9\r\n\r\nnot JSON!",
     b"Content-Length: 10\r\n\r\n" + b"[" * 10,
@@ -94,8 +102,7 @@ async def calls(user: User, start: Start, done: Path) -> tuple[Address, Serves]:
 
         program = script("until_told")
         await callers(user, [0], program, told, arguments=[str(done)], world=1)
-        client = await attached.client()
-        await client.handshake(ATTACH, timeout=LIMIT)
+        client = await joined(attached)
         await listed(client, "state", "running")
         await client.disconnect(timeout=LIMIT)
 

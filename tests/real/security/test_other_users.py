@@ -18,9 +18,10 @@ import pytest
 
 from dap_mux.client import DapClient
 from dap_mux.pure.protocol.framing import encode_frame
+from tests.real.driving import joined
 from tests.support.processes.commands import LIMIT, Command, User, line_of, listed, user
 from tests.support.processes.netcat import PROMPT, Netcat, served
-from tests.support.processes.run_command import COUNT, LAUNCH, start
+from tests.support.processes.run_command import COUNT, start
 from tests.support.security import INITIALIZE, attach
 
 __all__ = ["user"]
@@ -75,8 +76,7 @@ async def stopped_job(user: User) -> tuple[Command, DapClient]:
     """A job of one rank, which stands at a breakpoint and so evaluates what it is asked."""
     path = user.script(COUNT)
     run = await start(user, path, n=1)
-    editor = await run.client("editor")
-    await editor.handshake(LAUNCH, breakpoints={path: [line_of(path, "loss")]}, timeout=LIMIT)
+    editor = await joined(run, {path: [line_of(path, "loss")]}, name="editor")
     await listed(editor, "state", "stopped")
     return run, editor
 
@@ -97,8 +97,7 @@ async def test_the_editors_port(user: User) -> None:
     async with busy_processor():
         await burst_as_nobody((await run.session())["port"], b"".join(map(encode_frame, said)))
         # It comes behind all of theirs, and so does what it asks of the rank.
-        last = await run.client("last")
-        await last.handshake(LAUNCH, timeout=LIMIT)
+        last = await joined(run, name="last")
         await last.request("cast", {"ranks": "all", "command": "6 * 7"}, timeout=LIMIT)
     assert not mark.exists(), "run by another user's word"
     await last.disconnect()

@@ -142,6 +142,7 @@ async def test_what_a_session_leaves_on_the_disk(user: User) -> None:
     modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in user.sessions.iterdir()}
     pid = command.process.pid
     assert modes == {f"{pid}.json": 0o600, f"{pid}.sock": 0o600}
+    assert (session["version"], session["pid"], session["host"]) == (1, pid, "127.0.0.1")
     assert stat.S_IMODE(user.sessions.stat().st_mode) == 0o700
     client = await DapClient.connect_unix(session["unix"])
     await client.request("initialize", {"adapterID": "x"}, timeout=LIMIT)

@@ -16,13 +16,11 @@ import pytest
 
 from dap_mux.pure.protocol.framing import Framer, encode_frame
 from dap_mux.shell import listeners
-from tests.real.driving import Driver, line_of, script
+from tests.real.driving import COUNT, COUNTING, Driver, driving
 from tests.support.processes.ranks import debugpy_ranks
-from tests.support.session import Session, session
+from tests.support.session import Session
 
 pytestmark = [pytest.mark.real, pytest.mark.heavy]
-PROGRAM: Final = script("until_told")
-COUNT: Final = line_of(PROGRAM, "count")
 PATIENCE: Final = 30.0  # s; not a wait
 FIRST_WITHIN: Final = 3.0  # s; in the limit's place where it passes: enough for a first word
 
@@ -75,14 +73,12 @@ LATER: Final = {
 async def driver() -> AsyncIterator[Driver]:
     """A session over one stopped rank, which in the end has heard nothing but our own words."""
     async with (
-        debugpy_ranks(1, PROGRAM, arguments=["/nowhere/done"]) as ranks,
-        session([rank.port for rank in ranks]) as running,
+        debugpy_ranks(1, COUNTING, arguments=["/nowhere/done"]) as ranks,
+        driving(ranks, {COUNTING: [COUNT]}, stopped=COUNT) as driver,
     ):
-        driver = await Driver.attach(running, breakpoints={PROGRAM: [COUNT]})
-        await driver.stopped(COUNT, 1)
-        before = len(running.engine.told)
+        before = len(driver.session.engine.told)
         yield driver
-        for said in map(json.loads, running.engine.told[before:]):
+        for said in map(json.loads, driver.session.engine.told[before:]):
             # The engine asks ranks about their files and meshes when it likes, without a frame.
             assert said["command"] == "evaluate"
             assert not {"frameId", "threadId"} & set(said["arguments"])

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Final, TypeAlias
 
-from tests.real.driving import line_of
 from tests.support import faults
+from tests.support.processes.commands import line_of
 from tests.support.soak.visitors import ConsoleVisitor, EditorVisitor, Visitor
 
 LIMIT: Final = 60.0  # s; not a wait

@@ -7,6 +7,7 @@ from typing import Final
 
 from playwright.async_api import FloatRect
 
+from tests.real.driving import observing
 from tests.support.processes.commands import LIMIT, Command, User, listed
 from tests.vscode.code_server import CodeServer
 from tests.vscode.pictures.camera import (
@@ -208,9 +209,7 @@ async def _stale(camera: Camera, run: Command) -> None:
 async def _death(camera: Camera, user: User, run: Command) -> None:
     """A rank is killed: the notification, the line in the console, the first row of Ranks."""
     window = camera.window
-    client = await run.client("onlooker")
-    await client.request("initialize", {"adapterID": "dap-mux"}, timeout=LIMIT)
-    await client.request("attach", {"role": "observer"}, timeout=LIMIT)
+    client = await observing(run)
     pid: int = (await listed(client, "state", *FOUR_STOPPED))[2]["pid"]
     await client.disconnect()
     user.signal(pid, signal.SIGSEGV)
