@@ -12,10 +12,11 @@ from typing import Any, Final
 import pytest
 
 from tests.real.driving import COUNTING, StartRanks
+from tests.real.ranks.agents import start
 from tests.support.processes.commands import User, user
 from tests.support.processes.ranks import Rank, debugpy_ranks
 
-__all__ = ["user"]
+__all__ = ["start", "user"]
 Json = dict[str, Any]
 KEYS: Final = {"number", "cause", "summary", "ranks", "where", "evidence", "fix", "paste"}
 

@@ -7,11 +7,10 @@ from typing import Final
 
 import pytest
 
-from tests.doctor.conftest import Doctor, Json, endpoint, user
+from tests.doctor.conftest import Doctor, Json, endpoint
 from tests.real.driving import StartRanks
 from tests.support.processes.commands import LIMIT, User, line_of, listed
 
-__all__ = ["user"]
 pytestmark = [pytest.mark.real, pytest.mark.heavy, pytest.mark.timeout(120)]
 PROGRAM: Final = """\
 import os

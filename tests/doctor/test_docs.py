@@ -13,10 +13,9 @@ import pytest
 
 from dap_mux.frontends import doctor as package
 from dap_mux.frontends.doctor.causes.processes import OLDEST_SUPPORTED
-from tests.doctor.conftest import KEYS, user
+from tests.doctor.conftest import KEYS
 from tests.support.processes.commands import User
 
-__all__ = ["user"]
 ROOT: Final = Path(__file__).resolve().parents[2]
 PAGE: Final = (ROOT / "docs/doctor.md").read_text("utf-8")
 COMMANDS: Final = re.findall(r"^dap-mux (doctor.*?)(?:\s+#.*)?$", PAGE, re.MULTILINE)

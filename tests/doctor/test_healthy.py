@@ -6,13 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.doctor.conftest import Doctor, endpoint, user
+from tests.doctor.conftest import Doctor, endpoint
 from tests.doctor.subjects import ATTACH, Connect, attach_and_finish, left, tunnel, write_launch
 from tests.real.driving import COUNTING, StartRanks, joined, let_end, observing
 from tests.support.processes import proc_net
 from tests.support.processes.commands import LIMIT, User, listed
 
-__all__ = ["user"]
 pytestmark = [pytest.mark.real, pytest.mark.heavy, pytest.mark.timeout(120)]
 
 

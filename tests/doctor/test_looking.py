@@ -17,12 +17,11 @@ import debugpy  # noqa: T100
 import pytest
 
 from dap_mux.client import DapClient
-from tests.doctor.conftest import Doctor, Json, endpoint, user
+from tests.doctor.conftest import Doctor, Json, endpoint
 from tests.real.driving import StartRanks
 from tests.support.processes.commands import LIMIT, Command, User, line_of, listed
 from tests.support.processes.ranks import Rank
 
-__all__ = ["user"]
 pytestmark = [pytest.mark.real, pytest.mark.heavy, pytest.mark.timeout(120)]
 ENCODER: Final = json.encoder.__file__
 PROGRAM: Final = """\

@@ -9,15 +9,14 @@ import pytest
 
 from dap_mux.client import DapClient
 from dap_mux.rank.in_process import SESSION
-from tests.doctor.conftest import Doctor, user
+from tests.doctor.conftest import Doctor
 from tests.doctor.subjects import tunnel
 from tests.real.driving import COUNTING, let_end
-from tests.real.ranks.agents import Agent, Start, attach, start
+from tests.real.ranks.agents import Agent, Start, attach
 from tests.support.processes import proc_net
 from tests.support.processes.commands import LIMIT
 from tests.support.processes.waiting import until
 
-__all__ = ["start", "user"]
 pytestmark = [pytest.mark.real, pytest.mark.heavy, pytest.mark.timeout(120)]
 
 

@@ -6,14 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.doctor.conftest import Doctor, endpoint, user
+from tests.doctor.conftest import Doctor, endpoint
 from tests.doctor.subjects import ATTACH, Connect, attach_and_finish, program, tunnel, write_launch
 from tests.real.driving import COUNTING, StartRanks, joined
 from tests.support.processes import proc_net
 from tests.support.processes.commands import User, listed
 from tests.support.processes.ranks import Rank
 
-__all__ = ["user"]
 pytestmark = [pytest.mark.real, pytest.mark.heavy, pytest.mark.timeout(120)]
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from dap_mux.client import ConnectionLost, RequestFailed
 from dap_mux.system import procfs
-from tests.doctor.conftest import Doctor, endpoint, user
+from tests.doctor.conftest import Doctor, endpoint
 from tests.doctor.subjects import ATTACH, Connect, left, program, reason, tunnel
 from tests.real.driving import COUNTING, StartRanks, joined
 from tests.support.processes import proc_net
@@ -20,7 +20,6 @@ from tests.support.processes.commands import LIMIT, User, listed
 from tests.support.processes.ranks import Rank
 from tests.support.processes.waiting import until
 
-__all__ = ["user"]
 pytestmark = [pytest.mark.real, pytest.mark.heavy, pytest.mark.timeout(120)]
 # Listens on a port, and ends with the first who connects.
 DIES: Final = """\

@@ -7,9 +7,13 @@ from typing import Final
 
 import pytest
 
+from tests.launchers.kube_scene import scene
+from tests.launchers.ray_scene import cluster
+from tests.real.ranks.agents import start
+from tests.support.processes.commands import user
 from tests.vscode.conftest import open_window, pytest_runtest_makereport
 
-__all__ = ["open_window", "pytest_runtest_makereport"]
+__all__ = ["cluster", "open_window", "pytest_runtest_makereport", "scene", "start", "user"]
 HERE: Final = Path(__file__).resolve().parent
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shlex
+from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from dap_mux.client import DapClient
 from tests.support.processes.commands import LIMIT, Command, Done, User, bodies, listed
@@ -18,6 +20,7 @@ BEGIN: Final = "dap-mux run -- "
 STARTS: Final = 3 * LIMIT  # torch alone takes ten seconds to import on a busy machine
 RANKS: Final = 4
 Json = dict[str, Any]
+T = TypeVar("T")
 
 
 def line(program: Path, text: str) -> int:
@@ -36,6 +39,17 @@ def documented(*having: str) -> list[str]:
         if all(word in f"{command} {comment}" for word in having)
     )
     return shlex.split(command)[1:]
+
+
+async def seen(
+    ask: Callable[[], Awaitable[T]], holds: Callable[[T], object], *, within: float = STARTS
+) -> T:
+    """Ask until the answer is so; return it."""
+    end = asyncio.get_running_loop().time() + within
+    while not holds(found := await ask()):
+        assert asyncio.get_running_loop().time() < end, found
+        await asyncio.sleep(0.05)
+    return found
 
 
 async def launch(user: User, engine: Path, words: list[str], **env: str) -> Command:

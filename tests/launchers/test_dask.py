@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 import signal
 from collections.abc import AsyncIterator
@@ -18,15 +17,13 @@ from tests.launchers.dask_scene import (
     dask_cluster,
     line,
 )
-from tests.launchers.launching import ROOT, STARTS, cast, control, launch
+from tests.launchers.launching import ROOT, STARTS, cast, control, launch, seen
 from tests.launchers.named_ranks import first_stop
 from tests.launchers.pages import ours, typed
 from tests.launchers.tools import environment
 from tests.real.driving import joined
-from tests.support.processes.commands import LIMIT, Command, Json, User, bodies, listed, user
+from tests.support.processes.commands import LIMIT, Command, Json, User, bodies, listed
 from tests.support.processes.waiting import until
-
-__all__ = ["user"]
 
 pytestmark = pytest.mark.timeout(300)
 PAGE = (ROOT / "docs/dask.md").read_text("utf-8")
@@ -132,19 +129,15 @@ async def row(
     client: DapClient, rank: int, *, not_pid: int | None = None, **wanted: object
 ) -> Json:
     """Wait until a worker's entry of `list` has these values, and is of another process."""
-    found: list[Json] = []
 
-    async def look() -> bool:
+    async def look() -> list[Json]:
         entries = (await client.request("list", timeout=LIMIT))["ranks"]
-        found[:] = [each for each in entries if (each["group"], each["rank"]) == ("dask", rank)]
-        as_wanted = bool(found) and {key: found[0][key] for key in wanted} == wanted
-        return as_wanted and found[0]["pid"] != not_pid
+        return [each for each in entries if (each["group"], each["rank"]) == ("dask", rank)]
 
-    deadline = asyncio.get_running_loop().time() + STARTS
-    while not await look():
-        assert asyncio.get_running_loop().time() < deadline, f"not {wanted}: {found}"
-        await asyncio.sleep(0.05)
-    return found[0]
+    def as_wanted(found: list[Json]) -> bool:
+        return any(each["pid"] != not_pid and wanted.items() <= each.items() for each in found)
+
+    return (await seen(look, as_wanted))[0]
 
 
 async def test_a_worker_killed_while_stopped_is_back_and_stops_again(
@@ -234,13 +227,12 @@ async def test_a_failed_task_runs_again_here_with_its_inputs(
 
 async def stopped_somewhere(client: DapClient) -> list[Json]:
     """Wait until a rank has stopped, and is known to stand at a line; return all entries."""
-    deadline = asyncio.get_running_loop().time() + STARTS
-    while True:
-        entries: list[Json] = (await client.request("list", timeout=LIMIT))["ranks"]
-        if any(each["line"] for each in entries):
-            return entries
-        assert asyncio.get_running_loop().time() < deadline, entries
-        await asyncio.sleep(0.05)
+    found = await seen(lambda: client.request("list", timeout=LIMIT), stands_somewhere)
+    return list(found["ranks"])
+
+
+def stands_somewhere(body: Json) -> bool:
+    return any(each["line"] for each in body["ranks"])
 
 
 async def test_a_driver_runs_with_its_local_cluster_in_one_session(user: User) -> None:
@@ -287,16 +279,13 @@ async def test_each_task_of_a_worker_has_a_row(user: User) -> None:
     program = str(user.folder / "examples" / "dask" / "readings.py")
     first = {"line": MEAN, "condition": "ranks(1): True"}
     await client.handshake({"justMyCode": True}, breakpoints={program: [first]}, timeout=STARTS)
-    until_end = asyncio.get_running_loop().time() + STARTS
-    while True:
+
+    async def tasks() -> list[Json]:
         rows = (await client.request("threads", timeout=LIMIT))["threads"]
-        tasks = [each for each in rows if "1-Dask-Default-Threads" in each["name"]]
-        if len(tasks) == 2:
-            break
-        assert asyncio.get_running_loop().time() < until_end, rows
-        await asyncio.sleep(0.05)
+        return [each for each in rows if "1-Dask-Default-Threads" in each["name"]]
+
     days = set()
-    for each in tasks:
+    for each in await seen(tasks, lambda found: len(found) == 2):
         row = {"threadId": each["id"]}
         top = (await client.request("stackTrace", row, timeout=LIMIT))["stackFrames"][0]
         asked = {"expression": "day.number", "frameId": top["id"], "context": "watch"}

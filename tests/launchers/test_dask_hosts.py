@@ -9,9 +9,7 @@ from tests.launchers.launching import STARTS, cast, control
 from tests.launchers.pages import ours, typed
 from tests.support.hosts.private_network import possible
 from tests.support.hosts.ssh_hosts import ssh_hosts
-from tests.support.processes.commands import LIMIT, User, listed, user
-
-__all__ = ["user"]
+from tests.support.processes.commands import LIMIT, User, listed
 
 pytestmark = [
     pytest.mark.timeout(300),

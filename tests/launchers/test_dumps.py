@@ -12,10 +12,8 @@ from typing import Any, Final
 import pytest
 
 from tests.launchers.tools import environment
-from tests.support.processes.commands import User, user
+from tests.support.processes.commands import User
 from tests.support.processes.proc_net import free_ports
-
-__all__ = ["user"]
 
 pytestmark = pytest.mark.timeout(180)
 SCRIPT: Final = Path(__file__).parent / "scripts" / "torch_dumps.py"

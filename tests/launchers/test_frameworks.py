@@ -16,11 +16,9 @@ import pytest
 from dap_mux.client import DapClient
 from tests.launchers.launching import EXAMPLES, STARTS, cast, documented, launch, line, released
 from tests.launchers.tools import environment
-from tests.support.processes.commands import LIMIT, User, bodies, listed, user
+from tests.support.processes.commands import LIMIT, User, bodies, listed
 from tests.support.processes.proc_net import free_ports
 from tests.support.processes.waiting import until
-
-__all__ = ["user"]
 
 pytestmark = pytest.mark.timeout(300)
 ENVIRON: Final = {"OMP_NUM_THREADS": "1"}

@@ -11,7 +11,6 @@ import pytest
 
 from tests.launchers.launching import EXAMPLES, STARTS, launch, line
 from tests.launchers.pages import ours, typed
-from tests.launchers.ray_scene import cluster
 from tests.launchers.tools import environment
 from tests.support.processes.commands import Command, User
 from tests.vscode.code_server import CodeServer
@@ -19,7 +18,7 @@ from tests.vscode.conftest import browser, own_server, user
 from tests.vscode.scene import OpenWindow, configuration
 from tests.vscode.workbench import CONSOLE, RANKS, VARIABLES, Row, Window
 
-__all__ = ["browser", "cluster", "own_server", "user"]
+__all__ = ["browser", "own_server", "user"]
 
 pytestmark = [
     pytest.mark.slow,

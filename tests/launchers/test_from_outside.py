@@ -22,12 +22,10 @@ from dap_mux.system import procfs
 from tests.launchers.launching import cast
 from tests.launchers.tools import environment
 from tests.real.driving import joined
-from tests.support.processes.commands import LIMIT, Command, User, listed, user
+from tests.support.processes.commands import LIMIT, Command, User, listed
 from tests.support.processes.mpi import mpi_environ
 from tests.support.processes.proc_net import free_ports
 from tests.support.processes.waiting import until
-
-__all__ = ["user"]
 
 pytestmark = [pytest.mark.alone, pytest.mark.timeout(300)]  # verdicts are timed
 SCRIPTS: Final = Path(__file__).parent / "scripts"

@@ -10,13 +10,11 @@ from pathlib import Path
 
 from dap_mux.client import DapClient
 from tests.launchers import tour
-from tests.launchers.kube_scene import IN_PODS, JOB, Scene, scene
+from tests.launchers.kube_scene import IN_PODS, JOB, Scene
 from tests.real.driving import COUNT, COUNTING
 from tests.support.kube_server import Pod
-from tests.support.processes.commands import LIMIT, bodies, listed, quiet, user
+from tests.support.processes.commands import LIMIT, bodies, listed, quiet
 from tests.support.processes.waiting import until
-
-__all__ = ["scene", "user"]
 
 pytestmark = IN_PODS
 

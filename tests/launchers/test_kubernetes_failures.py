@@ -10,13 +10,11 @@ from pathlib import Path
 from typing import Final
 
 from tests.launchers import tour
-from tests.launchers.kube_scene import IN_PODS, JOB, Scene, adapters_of, scene
+from tests.launchers.kube_scene import IN_PODS, JOB, Scene, adapters_of
 from tests.real.driving import COUNT, COUNTING, joined
 from tests.support.kube_server import Pod
-from tests.support.processes.commands import LIMIT, listed, user
+from tests.support.processes.commands import LIMIT, listed
 from tests.support.processes.waiting import until
-
-__all__ = ["scene", "user"]
 
 pytestmark = IN_PODS
 HERE: Final = {COUNTING: [{"line": COUNT}]}

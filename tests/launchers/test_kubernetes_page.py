@@ -14,15 +14,13 @@ from typing import Any, Final
 
 from dap_mux.client import DapClient
 from tests.launchers import tour
-from tests.launchers.kube_scene import IN_PODS, PYTHON, ROOT, Scene, scene, shell
+from tests.launchers.kube_scene import IN_PODS, PYTHON, ROOT, Scene, shell
 from tests.real.driving import joined
 from tests.support.clients.conversation import Conversation
 from tests.support.kube_server import Pod
-from tests.support.processes.commands import LIMIT, user
+from tests.support.processes.commands import LIMIT
 from tests.support.processes.proc_net import free_ports
 from tests.support.processes.waiting import until
-
-__all__ = ["scene", "user"]
 
 pytestmark = IN_PODS
 EXAMPLES: Final = ROOT / "examples" / "kubernetes"

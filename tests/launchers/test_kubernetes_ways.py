@@ -19,13 +19,12 @@ from dap_mux.cluster.kubernetes import Kubernetes, pod_source
 from dap_mux.cluster.source import SourceSpec
 from dap_mux.pure.errors import DapMuxError
 from tests.launchers import tour
-from tests.launchers.kube_scene import IN_PODS, JOB, Scene, listening_in, scene, shell
+from tests.launchers.kube_scene import IN_PODS, JOB, Scene, listening_in, shell
+from tests.launchers.launching import Json, seen
 from tests.real.driving import COUNT, COUNTING, joined
-from tests.support.processes.commands import LIMIT, bodies, listed, quiet, user
+from tests.support.processes.commands import LIMIT, bodies, listed, quiet
 from tests.support.processes.proc_net import free_ports
 from tests.support.processes.waiting import until
-
-__all__ = ["scene", "user"]
 
 pytestmark = IN_PODS
 HERE: Final = {COUNTING: [{"line": COUNT}]}
@@ -78,13 +77,11 @@ async def test_a_rank_that_ends_before_anybody_attaches_while_its_container_runs
 
 async def until_reason(client: DapClient, rank: int, why: str) -> None:
     """Wait until the session knows why a rank is not attached: its pod is asked."""
-    loop = asyncio.get_running_loop()
-    deadline = loop.time() + LIMIT
-    reason = ""
-    while not reason.startswith(why):
-        assert loop.time() < deadline, reason
-        await asyncio.sleep(0.02)
-        reason = (await client.request("list", timeout=LIMIT))["ranks"][rank]["reason"] or ""
+
+    def told(body: Json) -> bool:
+        return (body["ranks"][rank]["reason"] or "").startswith(why)
+
+    await seen(lambda: client.request("list", timeout=LIMIT), told, within=LIMIT)
 
 
 def refusals(scene: Scene, pod: str) -> int:

@@ -14,17 +14,14 @@ from typing import Final
 import pytest
 
 from dap_mux.client import DapClient
-from tests.launchers.launching import STARTS, documented, launch, line
+from tests.launchers.launching import STARTS, Json, documented, launch, line, seen
 from tests.launchers.named_ranks import AWAY, ranks
-from tests.launchers.ray_scene import cluster
 from tests.launchers.tools import environment
 from tests.real.driving import joined
-from tests.support.processes.commands import LIMIT, Command, User, user
+from tests.support.processes.commands import LIMIT, Command, User
 from tests.support.processes.mpi import mpi_environ
 from tests.support.processes.proc_net import free_ports
 from tests.support.processes.waiting import until
-
-__all__ = ["cluster", "user"]
 
 pytestmark = pytest.mark.timeout(300)
 MOMENTS: Final = ("before", "while", "after")
@@ -74,14 +71,12 @@ LAUNCHERS: Final = {
 
 async def came(client: DapClient, count: int) -> None:
     """Wait until at least so many ranks, beside a driver, are connected."""
-    end = asyncio.get_running_loop().time() + STARTS
-    while True:
-        found = {name: each["state"] for name, each in (await ranks(client)).items()}
-        there = [name for name, state in found.items() if state not in AWAY]
-        if len({*there} - {*DRIVERS}) >= count:
-            return
-        assert asyncio.get_running_loop().time() < end, found
-        await asyncio.sleep(0.02)
+
+    def there(found: dict[str, Json]) -> bool:
+        names = {name for name, each in found.items() if each["state"] not in AWAY}
+        return len(names - {*DRIVERS}) >= count
+
+    await seen(lambda: ranks(client), there)
 
 
 async def leave(client: DapClient) -> None:

@@ -12,14 +12,22 @@ from typing import Final
 import pytest
 
 from dap_mux.client import DapClient
-from tests.launchers.launching import EXAMPLES, ROOT, STARTS, cast, control, launch, line, released
+from tests.launchers.launching import (
+    EXAMPLES,
+    ROOT,
+    STARTS,
+    cast,
+    control,
+    launch,
+    line,
+    released,
+    seen,
+)
 from tests.launchers.named_ranks import first_stop, ranks, standing
 from tests.launchers.tools import environment
 from tests.support.processes.callers import told_by
-from tests.support.processes.commands import LIMIT, Json, User, bodies, user
+from tests.support.processes.commands import LIMIT, Json, User, bodies
 from tests.support.processes.waiting import until
-
-__all__ = ["user"]
 
 pytestmark = pytest.mark.timeout(300)
 SCRIPT: Final = EXAMPLES / "monarch" / "train.py"
@@ -35,10 +43,7 @@ RESULT: Final = [
 
 async def state_of(client: DapClient, name: str, state: str) -> None:
     """Wait until the rank is in this state."""
-    end = asyncio.get_running_loop().time() + STARTS
-    while (await ranks(client))[name]["state"] != state:
-        assert asyncio.get_running_loop().time() < end, await ranks(client)
-        await asyncio.sleep(0.05)
+    await seen(lambda: ranks(client), lambda found: found[name]["state"] == state)
 
 
 def results(output: str) -> list[str]:
@@ -126,14 +131,11 @@ async def test_trouble(user: User) -> None:
     killed = found["procs:1"]["pid"]
     user.signal(killed, signal.SIGKILL)
 
-    async def is_back() -> bool:
-        entry = (await ranks(client))["procs:1"]
+    def is_back(found: dict[str, Json]) -> bool:
+        entry = found["procs:1"]
         return bool(entry["pid"] != killed and entry["line"] == stops[2]["line"])
 
-    end = time.monotonic() + STARTS
-    while not await is_back():
-        assert time.monotonic() < end, await ranks(client)
-        await asyncio.sleep(0.05)
+    await seen(lambda: ranks(client), is_back)
     done = await released(user, run, client)
     assert done.out.splitlines() == [
         "error True",

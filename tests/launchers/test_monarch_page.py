@@ -19,10 +19,8 @@ from tests.bench.prompts import Prompt
 from tests.launchers.launching import STARTS, launch
 from tests.launchers.tools import environment
 from tests.support.clients.consoles import PipedConsole, cells
-from tests.support.processes.commands import Command, User, user
+from tests.support.processes.commands import Command, User
 from tests.support.processes.proc_net import free_ports
-
-__all__ = ["user"]
 
 pytestmark = pytest.mark.timeout(300)
 COUNT: Final = 16

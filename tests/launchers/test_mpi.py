@@ -20,10 +20,8 @@ from tests.launchers.launching import (
     weight,
 )
 from tests.launchers.tools import environment
-from tests.support.processes.commands import User, user
+from tests.support.processes.commands import User
 from tests.support.processes.mpi import mpi_environ
-
-__all__ = ["user"]
 
 pytestmark = pytest.mark.timeout(300)
 TRAIN = EXAMPLES / "mpi" / "train.py"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import shutil
 from dataclasses import dataclass
@@ -11,14 +10,11 @@ from typing import Final
 import pytest
 
 from dap_mux.client import DapClient
-from tests.launchers.launching import EXAMPLES, STARTS, cast, launch, line, released
+from tests.launchers.launching import EXAMPLES, STARTS, cast, launch, line, released, seen
 from tests.launchers.named_ranks import ranks
 from tests.launchers.pages import ours, typed
-from tests.launchers.ray_scene import cluster
 from tests.launchers.tools import environment
-from tests.support.processes.commands import LIMIT, Json, User, user
-
-__all__ = ["cluster", "user"]
+from tests.support.processes.commands import LIMIT, Json, User
 
 pytestmark = pytest.mark.timeout(300)
 NAME: Final = "driver.ipynb"
@@ -148,11 +144,11 @@ def outputs(text: str) -> list[str]:
 
 async def stopped(client: DapClient, function: str, count: int) -> dict[str, Json]:
     """Wait until so many ranks stand in a function, and no other one does anywhere."""
-    end = asyncio.get_running_loop().time() + STARTS
-    while True:
-        entries = await ranks(client)
-        found = {name: each for name, each in entries.items() if each["line"]}
-        if len(found) == count and all(each["function"] == function for each in found.values()):
-            return found
-        assert asyncio.get_running_loop().time() < end, entries
-        await asyncio.sleep(0.05)
+
+    async def look() -> dict[str, Json]:
+        return {name: each for name, each in (await ranks(client)).items() if each["line"]}
+
+    functions = [function] * count
+    return await seen(
+        look, lambda found: [each["function"] for each in found.values()] == functions
+    )

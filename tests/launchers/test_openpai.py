@@ -21,11 +21,9 @@ from tests.real.driving import COUNTING, joined
 from tests.support.hosts.private_network import possible
 from tests.support.hosts.ssh_hosts import SshHosts, ssh_hosts
 from tests.support.openpai_server import TOKEN, OpenPaiServer, Task, openpai_server
-from tests.support.processes.commands import LIMIT, User, line_of, listed, user
+from tests.support.processes.commands import LIMIT, User, line_of, listed
 from tests.support.processes.proc_net import free_ports
 from tests.support.security import certificate_in
-
-__all__ = ["user"]
 
 pytestmark = pytest.mark.timeout(240)
 PAGE: Final = (ROOT / "docs/openpai.md").read_text("utf-8")

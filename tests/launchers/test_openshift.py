@@ -8,9 +8,7 @@ from typing import Any
 from dap_mux.client import DapClient
 from tests.launchers.kube_scene import IN_PODS
 from tests.launchers.pod import AFTER, CUDA, GPU, LIMIT, MATMUL, SCRIPT, walkthrough
-from tests.support.processes.commands import User, bodies, listed, user
-
-__all__ = ["user"]
+from tests.support.processes.commands import User, bodies, listed
 
 pytestmark = IN_PODS
 Json = dict[str, Any]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Callable
 from typing import Any, Final
@@ -11,7 +10,8 @@ import pytest
 
 from dap_mux.client import DapClient
 from tests.launchers import tour
-from tests.launchers.kube_scene import IN_PODS, ROOT, Scene, scene
+from tests.launchers.kube_scene import IN_PODS, ROOT, Scene
+from tests.launchers.launching import seen
 from tests.launchers.operator_jobs import (
     MPI,
     NAME,
@@ -25,9 +25,7 @@ from tests.launchers.operator_jobs import (
     replicated,
 )
 from tests.real.driving import COUNT, COUNTING, joined
-from tests.support.processes.commands import LIMIT, listed, user
-
-__all__ = ["scene", "user"]
+from tests.support.processes.commands import LIMIT, listed
 
 pytestmark = IN_PODS
 Json = dict[str, Any]
@@ -78,18 +76,16 @@ def endpoint_on_the_page(operator: Operator) -> str:
 
 async def until_rank(client: DapClient, row: tuple[str, int], **wanted: object) -> None:
     """Wait until `list` says this of the rank of this group and number; the others stay."""
-    found: list[Json] = []
 
-    async def said() -> bool:
+    async def look() -> list[Json]:
         entries = (await client.request("list", timeout=LIMIT))["ranks"]
-        found[:] = [each for each in entries if (each["group"], each["rank"]) == row]
         assert len(entries) == tour.RANKS
+        return [each for each in entries if (each["group"], each["rank"]) == row]
+
+    def as_wanted(found: list[Json]) -> bool:
         return [{key: each[key] for key in wanted} for each in found] == [wanted]
 
-    deadline = asyncio.get_running_loop().time() + 2 * LIMIT
-    while not await said():
-        assert asyncio.get_running_loop().time() < deadline, found
-        await asyncio.sleep(0.02)
+    await seen(look, as_wanted, within=2 * LIMIT)
 
 
 Change = Callable[[Scene], None]

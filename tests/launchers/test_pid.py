@@ -19,12 +19,10 @@ import pytest
 
 from tests.launchers import tour
 from tests.launchers.pages import ours, typed
-from tests.support.processes.commands import LIMIT, Command, User, listed, user
+from tests.support.processes.commands import LIMIT, Command, User, listed
 from tests.support.processes.native_debuggers import path_with
 from tests.support.processes.proc_net import free_ports
 from tests.support.processes.waiting import until
-
-__all__ = ["user"]
 
 pytestmark = pytest.mark.timeout(240)
 PYTHONS: Final = [sys.executable, *filter(None, [shutil.which("python3.14")])]

@@ -13,16 +13,24 @@ import pytest
 
 from dap_mux.client import DapClient
 from dap_mux.client.client import default_filters
-from tests.launchers.launching import EXAMPLES, ROOT, STARTS, cast, control, launch, line, released
+from tests.launchers.launching import (
+    EXAMPLES,
+    ROOT,
+    STARTS,
+    cast,
+    control,
+    launch,
+    line,
+    released,
+    seen,
+)
 from tests.launchers.named_ranks import first_stop, ranks, standing
 from tests.launchers.pages import ours, typed
-from tests.launchers.ray_scene import SERVICE, Service, cluster
+from tests.launchers.ray_scene import SERVICE, Service
 from tests.launchers.tools import command, environment
 from tests.real.driving import joined
-from tests.support.processes.commands import LIMIT, Command, Json, User, listed, user
+from tests.support.processes.commands import LIMIT, Command, Json, User, listed
 from tests.support.processes.waiting import until
-
-__all__ = ["cluster", "user"]
 
 pytestmark = pytest.mark.timeout(300)
 RUN, ATTACH, ATTACH_NEAREST = typed("ray.md", 0)
@@ -153,16 +161,13 @@ async def test_rays_own_breakpoint(user: User, cluster: dict[str, str]) -> None:
 
 async def tasks(client: DapClient, *lines: int) -> list[str]:
     """Wait until tasks stand at these lines; their names, in the same order."""
-    end = asyncio.get_running_loop().time() + STARTS
-    while True:
-        found = {name: each["line"] or 0 for name, each in (await ranks(client)).items()}
-        present = sorted(
-            (each for each in found if each.startswith("task:")), key=found.__getitem__
-        )
-        if [found[each] for each in present] == [*lines]:
-            return present
-        assert asyncio.get_running_loop().time() < end, found
-        await asyncio.sleep(0.05)
+
+    async def look() -> dict[str, int]:
+        entries = (await ranks(client)).items()
+        return {name: each["line"] or 0 for name, each in entries if name.startswith("task:")}
+
+    found = await seen(look, lambda now: sorted(now.values()) == [*lines])
+    return sorted(found, key=found.__getitem__)
 
 
 HOOK: Final = """\
@@ -261,14 +266,12 @@ async def test_methods_side_by_side(user: User, cluster: dict[str, str]) -> None
 
 async def threads_of(client: DapClient, group: str, count: int) -> list[int]:
     """Wait until so many threads of a group's ranks have a row."""
-    end = asyncio.get_running_loop().time() + STARTS
-    while True:
+
+    async def look() -> list[int]:
         rows = (await client.request("threads", timeout=LIMIT))["threads"]
-        found = [each["id"] for each in rows if f"@{group} / " in each["name"]]
-        if len(found) == count:
-            return found
-        assert asyncio.get_running_loop().time() < end, rows
-        await asyncio.sleep(0.05)
+        return [each["id"] for each in rows if f"@{group} / " in each["name"]]
+
+    return await seen(look, lambda found: len(found) == count)
 
 
 async def number_in(client: DapClient, row: int) -> str:

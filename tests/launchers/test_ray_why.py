@@ -11,12 +11,10 @@ from typing import Final
 import pytest
 
 from tests.launchers.launching import STARTS, launch
-from tests.launchers.ray_scene import SERVICE, cluster
+from tests.launchers.ray_scene import SERVICE
 from tests.launchers.tools import environment
-from tests.support.processes.commands import Command, Json, User, user
+from tests.support.processes.commands import Command, Json, User
 from tests.support.processes.waiting import until
-
-__all__ = ["cluster", "user"]
 
 pytestmark = pytest.mark.timeout(300)
 SCRIPT: Final = SERVICE.with_name("ray_hung.py")

@@ -27,10 +27,8 @@ from tests.support.clients.conversation import Conversation
 from tests.support.hosts.private_network import possible
 from tests.support.hosts.slurm_cluster import SlurmCluster, slurm_cluster
 from tests.support.hosts.ssh_hosts import servers
-from tests.support.processes.commands import LIMIT, User, user
+from tests.support.processes.commands import LIMIT, User
 from tests.support.processes.waiting import until
-
-__all__ = ["user"]
 
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = [

@@ -20,10 +20,8 @@ from tests.launchers.pages import ours, typed
 from tests.support.hosts.hosts import Host
 from tests.support.hosts.private_network import possible
 from tests.support.hosts.ssh_hosts import SshHosts, ssh_hosts
-from tests.support.processes.commands import LIMIT, Command, User, listed, quiet, user
+from tests.support.processes.commands import LIMIT, Command, User, listed, quiet
 from tests.support.processes.waiting import until
-
-__all__ = ["user"]
 
 pytestmark = [
     pytest.mark.timeout(300),

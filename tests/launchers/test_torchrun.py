@@ -21,9 +21,7 @@ from tests.launchers.launching import (
 )
 from tests.launchers.tools import environment
 from tests.real.driving import joined
-from tests.support.processes.commands import LIMIT, User, listed, user
-
-__all__ = ["user"]
+from tests.support.processes.commands import LIMIT, User, listed
 
 pytestmark = pytest.mark.timeout(300)
 TRAIN = EXAMPLES / "torchrun" / "train.py"

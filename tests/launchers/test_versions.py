@@ -17,9 +17,9 @@ from dap_mux.client import DapClient
 from dap_mux.engine import Settings
 from tests.doctor.conftest import Doctor
 from tests.real.driving import COUNTING, StartRanks, driving, joined
-from tests.real.ranks.agents import Start, start
+from tests.real.ranks.agents import Start
 from tests.real.ranks.test_untraced import LIMIT, MAIN, PROGRAM, WORK, Files, files, visit
-from tests.support.processes.commands import User, listed, user
+from tests.support.processes.commands import User, listed
 from tests.support.processes.pythons import (
     NEWEST,
     OLDEST,
@@ -33,7 +33,7 @@ from tests.support.processes.ranks import HOST
 from tests.support.processes.waiting import until
 
 pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.heavy]
-__all__ = ["files", "start", "user"]  # fixtures
+__all__ = ["files"]
 SUPPORTED: Final = [*((NEWEST, version) for version in VERSIONS), (OLDEST, OWN)]
 ALL: Final = [*SUPPORTED, *((debugpy, OWN) for debugpy in TOO_OLD)]
 PATH: Final = str(Path(__file__).parents[2])  # where these Pythons find dap-mux

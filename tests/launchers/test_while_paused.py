@@ -19,10 +19,9 @@ from tests.doctor.conftest import Doctor
 from tests.launchers.tools import environment
 from tests.real.driving import joined
 from tests.support.processes import proc_net
-from tests.support.processes.commands import LIMIT, User, bodies, line_of, listed, user
+from tests.support.processes.commands import LIMIT, User, bodies, line_of, listed
 from tests.support.processes.waiting import until
 
-__all__ = ["user"]
 pytestmark = [pytest.mark.real, pytest.mark.timeout(240)]
 SCRIPT: Final = str(Path(__file__).parent / "scripts" / "short_time_outs.py")
 LATE: Final = line_of(SCRIPT, "late")

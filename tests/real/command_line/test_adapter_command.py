@@ -14,10 +14,8 @@ import pytest
 from dap_mux.client import DapClient, RequestFailed
 from tests.real.driving import StartRanks, joined
 from tests.support.clients.conversation import Conversation
-from tests.support.processes.commands import LIMIT, User, listed, threads, user
-from tests.support.processes.editor_process import Editor, editor, finish
-
-__all__ = ["editor", "user"]
+from tests.support.processes.commands import LIMIT, User, listed, threads
+from tests.support.processes.editor_process import Editor, finish
 
 pytestmark = pytest.mark.real
 

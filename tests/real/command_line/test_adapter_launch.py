@@ -10,13 +10,11 @@ from typing import Any
 import pytest
 
 from dap_mux.client import DapClient, RequestFailed
-from tests.support.processes.commands import LIMIT, User, bodies, listed, user
-from tests.support.processes.editor_process import STUBBORN, Editor, editor, launch
+from tests.support.processes.commands import LIMIT, User, bodies, listed
+from tests.support.processes.editor_process import STUBBORN, Editor, launch
 from tests.support.processes.launchers import LAUNCH
 from tests.support.processes.proc_net import free_ports
 from tests.support.processes.waiting import until
-
-__all__ = ["editor", "user"]
 
 pytestmark = [pytest.mark.real, pytest.mark.heavy]
 

@@ -11,10 +11,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.processes.commands import LIMIT, Command, User, user
+from tests.support.processes.commands import LIMIT, Command, User
 from tests.support.processes.run_command import COUNT, WAIT, start
-
-__all__ = ["user"]
 
 pytestmark = [pytest.mark.real, pytest.mark.heavy]
 

@@ -21,13 +21,10 @@ from tests.support.processes.commands import (
     listed,
     quiet,
     threads,
-    user,
 )
 from tests.support.processes.proc_net import free_ports
 from tests.support.processes.ranks import Rank
 from tests.support.processes.waiting import until
-
-__all__ = ["user"]
 
 pytestmark = pytest.mark.real
 ATTACH = {"justMyCode": True}
@@ -279,5 +276,3 @@ async def test_a_cluster_that_takes_long_to_answer_is_named(user: User) -> None:
     python.chmod(0o755)  # noqa: ASYNC240
     attach = await user.start("attach", "--python", str(python), "dask:tcp://127.0.0.1:1")
     await attach.says("asking for the ranks of dask:tcp://127.0.0.1:1")
-    attach.process.terminate()
-    await attach.ends()

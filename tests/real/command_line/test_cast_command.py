@@ -8,10 +8,8 @@ import pytest
 
 from tests.real.driving import joined
 from tests.support.clients.consoles import cells
-from tests.support.processes.commands import LIMIT, User, line_of, listed, user
+from tests.support.processes.commands import LIMIT, User, line_of, listed
 from tests.support.processes.run_command import COUNT, start
-
-__all__ = ["user"]
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(120)]
 

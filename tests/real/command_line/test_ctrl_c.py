@@ -7,11 +7,9 @@ import signal
 import pytest
 
 from tests.real.command_line.launched_job import launch
-from tests.support.processes.commands import LIMIT, User, user
+from tests.support.processes.commands import LIMIT, User
 from tests.support.processes.run_command import start
 from tests.support.processes.waiting import until
-
-__all__ = ["user"]
 
 pytestmark = [pytest.mark.real, pytest.mark.slow]
 

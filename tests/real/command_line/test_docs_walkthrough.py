@@ -12,11 +12,10 @@ import pytest
 
 from dap_mux.client import DapClient
 from dap_mux.rank.injected.attach.conditions import Logpoint
-from tests.support.processes.commands import LIMIT, User, bodies, listed, threads, user
+from tests.support.processes.commands import LIMIT, User, bodies, listed, threads
 from tests.support.processes.run_command import log, resume, start
 from tests.support.processes.waiting import until
 
-__all__ = ["user"]
 pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.timeout(120)]
 
 ROOT: Final = Path(__file__).resolve().parents[3]

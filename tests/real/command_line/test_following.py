@@ -9,10 +9,8 @@ from typing import Any
 import pytest
 
 from tests.real.driving import COUNT, COUNTING, StartRanks
-from tests.support.processes.commands import LIMIT, User, bodies, listed, user
+from tests.support.processes.commands import LIMIT, User, bodies, listed
 from tests.support.processes.ranks import Rank
-
-__all__ = ["user"]
 
 pytestmark = [pytest.mark.real, pytest.mark.heavy, pytest.mark.slow, pytest.mark.timeout(120)]
 

@@ -12,13 +12,11 @@ import pytest
 from dap_mux.rank.hook import sitecustomize
 from tests.real.command_line.launched_job import ATTACH, finish, go_on, launch
 from tests.real.driving import joined
-from tests.support.processes.commands import LIMIT, User, bodies, line_of, listed, user
-from tests.support.processes.editor_process import Editor, editor
+from tests.support.processes.commands import LIMIT, User, bodies, line_of, listed
+from tests.support.processes.editor_process import Editor
 from tests.support.processes.editor_process import launch as editor_launch
 from tests.support.processes.launchers import CHILDREN, LAUNCH, SPAWNS
 from tests.support.processes.proc_net import free_ports
-
-__all__ = ["editor", "user"]
 
 pytestmark = [pytest.mark.real, pytest.mark.heavy, pytest.mark.timeout(120)]
 PRINT_RANK = "import os\nprint('rank', os.environ['RANK'], flush=True)  # here\n"

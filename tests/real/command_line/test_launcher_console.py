@@ -6,13 +6,11 @@ import sys
 
 import pytest
 
-from tests.support.processes.commands import User, user
+from tests.support.processes.commands import User
 from tests.support.processes.launchers import LAUNCH
 from tests.support.processes.proc_net import free_ports
-from tests.support.processes.tmux import LIMIT, Tmux, tmux
+from tests.support.processes.tmux import LIMIT, Tmux
 from tests.support.processes.waiting import until
-
-__all__ = ["tmux", "user"]
 
 pytestmark = [pytest.mark.real, pytest.mark.heavy, pytest.mark.slow, pytest.mark.timeout(120)]
 

@@ -14,12 +14,10 @@ from dap_mux.cluster.launcher import LaunchedJob, LauncherJob
 from tests.real.command_line.launched_job import ATTACH, finish, go_on, launch, listening_or_calling
 from tests.real.debugging.test_restart import anew
 from tests.real.driving import joined, observing
-from tests.support.processes.commands import LIMIT, User, bodies, line_of, listed, user
+from tests.support.processes.commands import LIMIT, User, bodies, line_of, listed
 from tests.support.processes.launchers import LAUNCH
 from tests.support.processes.run_command import WAIT
 from tests.support.processes.waiting import until
-
-__all__ = ["user"]
 
 pytestmark = [pytest.mark.real, pytest.mark.heavy, pytest.mark.timeout(120)]
 

@@ -7,10 +7,8 @@ import json
 import pytest
 
 from dap_mux.pure.rank_sets import STATES
-from tests.support.processes.commands import User, user
+from tests.support.processes.commands import User
 from tests.support.processes.proc_net import free_ports
-
-__all__ = ["user"]
 
 pytestmark = pytest.mark.real
 

@@ -15,9 +15,7 @@ from typing import Final
 import pytest
 
 from dap_mux.frontends.cli.outside import NO_PY_SPY
-from tests.support.processes.commands import LIMIT, User, user
-
-__all__ = ["user"]
+from tests.support.processes.commands import LIMIT, User
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(120)]
 ROOT: Final = Path(__file__).resolve().parents[3]

@@ -10,20 +10,10 @@ import pytest
 
 from dap_mux.client import DapClient, Json
 from tests.real.driving import joined
-from tests.support.processes.commands import (
-    LIMIT,
-    User,
-    bodies,
-    line_of,
-    listed,
-    threads,
-    user,
-)
+from tests.support.processes.commands import LIMIT, User, bodies, line_of, listed, threads
 from tests.support.processes.proc_net import free_ports
 from tests.support.processes.run_command import COUNT, LAUNCH, WAIT, listening, log, resume, start
 from tests.support.processes.waiting import until
-
-__all__ = ["user"]
 
 pytestmark = pytest.mark.real
 

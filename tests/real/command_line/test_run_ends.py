@@ -12,17 +12,8 @@ from contextlib import suppress
 import pytest
 
 from tests.real.driving import joined
-from tests.support.processes.commands import (
-    LIMIT,
-    User,
-    bodies,
-    line_of,
-    listed,
-    user,
-)
+from tests.support.processes.commands import LIMIT, User, bodies, line_of, listed
 from tests.support.processes.run_command import LAUNCH, WAIT, listening, start
-
-__all__ = ["user"]
 
 pytestmark = [pytest.mark.real, pytest.mark.heavy]
 

@@ -13,10 +13,8 @@ from tests.real.command_line.launched_job import (
     listening_or_calling,
 )
 from tests.real.driving import joined
-from tests.support.processes.commands import LIMIT, User, bodies, line_of, listed, user
+from tests.support.processes.commands import LIMIT, User, bodies, line_of, listed
 from tests.support.processes.launchers import LAUNCH
-
-__all__ = ["user"]
 
 pytestmark = [pytest.mark.real, pytest.mark.heavy, pytest.mark.timeout(120)]
 

@@ -10,11 +10,9 @@ import anyio
 import pytest
 
 from tests.real.driving import joined
-from tests.support.processes.commands import LIMIT, Command, User, line_of, listed, user
+from tests.support.processes.commands import LIMIT, Command, User, line_of, listed
 from tests.support.processes.run_command import start
 from tests.support.processes.waiting import until
-
-__all__ = ["user"]
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(120)]
 PROGRAM: Final = """\
@@ -123,8 +121,6 @@ async def test_where_all_ranks_are(user: User) -> None:
     body = await tree(user)
     assert places(body) == PLACES, "the debugger's own frames are not in it"
     assert "└ stopped" in (await user.does("stacks", "1")).out
-    await editor.disconnect(terminateDebuggee=True)
-    await run.ends()
 
 
 WITH_TASKS: Final = """\
@@ -142,7 +138,7 @@ asyncio.run(serve())
 async def test_asyncio_tasks_are_one_tree_of_all_ranks(user: User) -> None:
     run = await start(user, user.script(WITH_TASKS), n=3)
     await run.session()
-    editor = await joined(run, name="editor")
+    await joined(run, name="editor")
     found: dict[str, list[str]] = {}
     with anyio.fail_after(LIMIT):
         while [*found] != ["1-2", "0"]:
@@ -156,8 +152,6 @@ async def test_asyncio_tasks_are_one_tree_of_all_ranks(user: User) -> None:
     assert found["1-2"][:2] == ["serve", "fetch"], "the tasks that `gather` waits for"
     assert found["0"][:2] == ["serve", "sleep"]
     assert "MainThread, asyncio tasks:" in (await user.does("stacks")).out
-    await editor.disconnect(terminateDebuggee=True)
-    await run.ends()
 
 
 @pytest.mark.heavy
@@ -183,5 +177,3 @@ async def test_watch_shows_the_tree_again_when_it_has_changed(user: User) -> Non
     await until(lambda: "load  train.py" in shown.out, within=LIMIT, what="a tree as text")
     shown.process.send_signal(signal.SIGINT)
     assert (await shown.ends()).code == 0
-    await editor.disconnect(terminateDebuggee=True)
-    await run.ends()

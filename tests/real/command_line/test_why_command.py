@@ -9,10 +9,8 @@ import anyio
 import pytest
 
 from tests.real.driving import joined
-from tests.support.processes.commands import LIMIT, User, line_of, user
+from tests.support.processes.commands import LIMIT, User, line_of
 from tests.support.processes.run_command import start
-
-__all__ = ["user"]
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(120)]
 PROGRAM: Final = """\
@@ -88,8 +86,6 @@ async def test_the_culprit_is_named(user: User, fault: str, wanted: str, code: i
         assert done.out.startswith("not-joined: rank 2 stands at train.py:")
         assert "  it has not reached all_reduce\n" in done.out
         assert (await user.does("why", "nonsense:")).code == 2
-    run.process.terminate()
-    await run.ends()
 
 
 async def test_a_healthy_job_and_one_that_nobody_debugs(user: User) -> None:
@@ -103,5 +99,3 @@ async def test_a_healthy_job_and_one_that_nobody_debugs(user: User) -> None:
     assert (code, body["suspects"]) == (0, [])
     listed = json.loads((await user.does("list", "--json")).out)
     assert {each["state"] for each in listed["ranks"]} <= {"waiting", "running"}
-    run.process.terminate()
-    await run.ends()

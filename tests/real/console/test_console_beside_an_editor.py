@@ -11,10 +11,8 @@ from dap_mux.client import DapClient
 from dap_mux.session.job import entry_line
 from tests.real.driving import joined
 from tests.support.clients.consoles import PipedConsole, cells
-from tests.support.processes.commands import LIMIT, User, bodies, line_of, listed, user
+from tests.support.processes.commands import LIMIT, User, bodies, line_of, listed
 from tests.support.processes.run_command import COUNT, WAIT, start
-
-__all__ = ["user"]
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(120)]
 

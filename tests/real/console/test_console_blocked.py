@@ -6,12 +6,10 @@ import pytest
 
 from tests.real.console.test_console_terminal import ready, run
 from tests.real.driving import joined
-from tests.support.processes.commands import User, line_of, listed, user
+from tests.support.processes.commands import User, line_of, listed
 from tests.support.processes.netcat import Netcat, served
 from tests.support.processes.run_command import start
-from tests.support.processes.tmux import Tmux, tmux
-
-__all__ = ["tmux", "user"]
+from tests.support.processes.tmux import Tmux
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(120)]
 

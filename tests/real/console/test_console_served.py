@@ -12,12 +12,10 @@ import pytest
 from dap_mux.frontends.console.console import BANNER
 from tests.real.driving import joined
 from tests.support.hosts.private_network import possible, private_network
-from tests.support.processes.commands import LIMIT, User, line_of, listed, user
+from tests.support.processes.commands import LIMIT, User, line_of, listed
 from tests.support.processes.netcat import PROMPT, Netcat, served
 from tests.support.processes.run_command import COUNT, LAUNCH, start
 from tests.support.security import bytes_as_nobody
-
-__all__ = ["user"]
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(120)]
 
@@ -84,8 +82,6 @@ async def test_whatever_is_no_person_is_closed_before_it_joins(user: User) -> No
     shown = await user.does("list")
     assert "waiting" in shown.out, "nobody has joined: the rank still waits"
     assert "Traceback" not in command.err
-    command.process.terminate()
-    await command.ends()
 
 
 async def test_a_person_has_a_prompt_at_once_and_joins_with_a_command(user: User) -> None:
@@ -150,8 +146,6 @@ async def test_another_user_is_not_let_in(user: User) -> None:
     assert await bytes_as_nobody(port, b"list\n") == b"", "not a word"
     assert "waiting" in (await user.does("list")).out, "nobody has joined"
     await command.says("refused a console to another user")
-    command.process.terminate()
-    await command.ends()
 
 
 async def test_a_line_longer_than_any_command_ends_only_its_own_connection(user: User) -> None:

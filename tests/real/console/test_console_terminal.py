@@ -9,12 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.processes.commands import User, line_of, user
+from tests.support.processes.commands import User, line_of
 from tests.support.processes.run_command import COUNT, run_words
-from tests.support.processes.tmux import LIMIT, Tmux, tmux
+from tests.support.processes.tmux import LIMIT, Tmux
 from tests.support.processes.waiting import until
-
-__all__ = ["tmux", "user"]
 
 pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.timeout(240)]
 

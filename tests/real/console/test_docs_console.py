@@ -8,10 +8,8 @@ import pytest
 
 from tests.support.clients.console_pages import ROOT, answer, typed_lines
 from tests.support.clients.consoles import PipedConsole
-from tests.support.processes.commands import User, user
+from tests.support.processes.commands import User
 from tests.support.processes.run_command import run_words
-
-__all__ = ["user"]
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(120)]
 

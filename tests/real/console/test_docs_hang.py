@@ -12,14 +12,12 @@ from typing import Final
 
 import pytest
 
-from tests.real.ranks.agents import START_UP, Start, start
+from tests.real.ranks.agents import START_UP, Start
 from tests.support.clients.console_pages import ROOT, announced, answer, answered, typed_lines
 from tests.support.clients.consoles import PipedConsole
-from tests.support.processes.commands import User, user
+from tests.support.processes.commands import User
 from tests.support.processes.proc_net import free_ports
 from tests.support.processes.waiting import until
-
-__all__ = ["start", "user"]
 
 pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.timeout(120)]
 

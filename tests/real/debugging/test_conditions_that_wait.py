@@ -17,12 +17,10 @@ from dap_mux.pure.endpoint import Endpoint
 from dap_mux.shell import sockets
 from tests.real.driving import Driver, StartRanks, script
 from tests.support.hosts.private_network import PrivateNetwork, possible, private_network
-from tests.support.processes.commands import LIMIT, User, line_of, user
+from tests.support.processes.commands import LIMIT, User, line_of
 from tests.support.processes.ranks import Rank, Style
 from tests.support.processes.waiting import until
 from tests.support.session import Session, session
-
-__all__ = ["user"]
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(180)]
 PROGRAM: Final = script("waits_at_a_line")

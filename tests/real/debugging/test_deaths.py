@@ -13,11 +13,9 @@ import pytest
 from dap_mux.client import DapClient
 from tests.real.command_line.launched_job import ATTACH, launch
 from tests.real.driving import observing
-from tests.support.processes.commands import LIMIT, User, line_of, listed, user
+from tests.support.processes.commands import LIMIT, User, line_of, listed
 from tests.support.processes.launchers import LAUNCH
 from tests.support.processes.run_command import start
-
-__all__ = ["user"]
 
 pytestmark = [pytest.mark.real, pytest.mark.slow]
 

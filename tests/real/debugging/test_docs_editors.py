@@ -17,10 +17,8 @@ from dap_mux.system.config import Config
 from tests.lsp.test_neovim import NVIM
 from tests.support.clients.live_editor import live
 from tests.support.editors import DapeModel, Editor, NvimDapModel
-from tests.support.processes.commands import User, line_of, user
+from tests.support.processes.commands import User, line_of
 from tests.support.processes.run_command import run_words
-
-__all__ = ["user"]
 
 pytestmark = [pytest.mark.real, pytest.mark.slow]
 

@@ -18,10 +18,8 @@ from dap_mux.engine.source_files import contents
 from tests.real.driving import Driver
 from tests.support.hosts.hosts import FarRank, Host, folders, namespaces, ranks_on, tools_present
 from tests.support.hosts.private_network import possible
-from tests.support.processes.commands import User, line_of, listed, user
+from tests.support.processes.commands import User, line_of, listed
 from tests.support.session import Session, session
-
-__all__ = ["user"]
 
 pytestmark = [pytest.mark.real, pytest.mark.heavy, pytest.mark.timeout(120)]
 LIMIT: Final = 30.0  # s; not a wait

@@ -7,10 +7,8 @@ import pytest
 
 from dap_mux.client import DapClient, Json
 from tests.real.driving import joined
-from tests.support.processes.commands import LIMIT, User, bodies, line_of, listed, user
+from tests.support.processes.commands import LIMIT, User, bodies, line_of, listed
 from tests.support.processes.run_command import COUNT, LAUNCH, WAIT, log, resume, start
-
-__all__ = ["user"]
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(120)]
 

@@ -15,13 +15,11 @@ import pytest
 from dap_mux.client import Json
 from dap_mux.engine.state.phases import Phase
 from tests.real.driving import Driver, StartRanks, driving, script
-from tests.real.ranks.agents import Start, start
+from tests.real.ranks.agents import Start
 from tests.support.processes.commands import line_of
 from tests.support.processes.ranks import Rank
 from tests.support.processes.waiting import until
 from tests.support.session import Session, session
-
-__all__ = ["start"]
 
 pytestmark = [pytest.mark.real, pytest.mark.heavy, pytest.mark.timeout(180)]
 WORKERS: Final = script("workers")

@@ -18,11 +18,10 @@ from tests.real.faults.test_ranks_come_and_go import steps_on
 from tests.support import faults
 from tests.support.clients.conversation import Conversation
 from tests.support.faults import proxied
-from tests.support.processes.commands import LIMIT, User, bodies, line_of, listed, user
+from tests.support.processes.commands import LIMIT, User, bodies, line_of, listed
 from tests.support.processes.waiting import until
 from tests.support.session import session
 
-__all__ = ["user"]
 pytestmark = [
     pytest.mark.real,
     pytest.mark.heavy,

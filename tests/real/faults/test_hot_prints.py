@@ -9,13 +9,11 @@ from typing import Final
 import pytest
 
 from tests.real.driving import Driver, let_end, script
-from tests.real.ranks.agents import Start, start
+from tests.real.ranks.agents import Start
 from tests.support.faults import PASS, Rate, proxied
 from tests.support.processes import proc_net
 from tests.support.processes.commands import LIMIT, line_of
 from tests.support.session import session
-
-__all__ = ["start"]
 
 pytestmark = [pytest.mark.real, pytest.mark.heavy, pytest.mark.slow, pytest.mark.timeout(180)]
 PROGRAM: Final = script("prints_at_once")

@@ -17,15 +17,14 @@ from dap_mux.pure.endpoint import Endpoint
 from dap_mux.shell import sockets
 from tests.conftest import rounds
 from tests.real.driving import Driver
-from tests.real.ranks.agents import Start, start
+from tests.real.ranks.agents import Start
 from tests.support.hosts.private_network import possible, private_network
 from tests.support.processes import proc_net
 from tests.support.processes.callers import callers, told_by
-from tests.support.processes.commands import Command, User, line_of, listed, user
+from tests.support.processes.commands import Command, User, line_of, listed
 from tests.support.processes.waiting import until
 from tests.support.session import session
 
-__all__ = ["start", "user"]
 pytestmark = [pytest.mark.real, pytest.mark.heavy, pytest.mark.timeout(300)]
 LIMIT: Final = 60.0  # s
 SILENCE: Final = 1.5  # s
@@ -93,8 +92,6 @@ async def test_a_session_that_is_stopped_holds_no_rank(
     await client.disconnect(timeout=LIMIT)
     await goes_on(steps)
     done.touch()
-    attach.process.terminate()
-    await attach.ends()
 
 
 @pytest.mark.skipif(not possible(), reason="only root may have a network of its own")

@@ -21,7 +21,7 @@ from dap_mux.engine import Settings
 from tests.conftest import rounds
 from tests.real.driving import StartRanks, script
 from tests.support.faults import proxied, proxies
-from tests.support.processes.commands import User, user
+from tests.support.processes.commands import User
 from tests.support.processes.proc_net import free_ports
 from tests.support.processes.ranks import Rank
 from tests.support.processes.waiting import until
@@ -29,7 +29,6 @@ from tests.support.session import session
 from tests.support.soak import Soak
 from tests.support.soak.soak import open_files
 
-__all__ = ["user"]
 SECONDS: Final = float(os.environ.get("DAP_MUX_SOAK_SECONDS", rounds(120)))
 SEED: Final = int(os.environ.get("DAP_MUX_SOAK_SEED", "1"))
 LIMIT: Final = 60.0

@@ -21,14 +21,10 @@ from dap_mux.rank.injected.attach.adapter_keeper import unaccepted
 from dap_mux.rank.injected.attach.adapter_program import KEY
 from tests.real.driving import COUNT, COUNTING, Driver, StartRanks, driving
 from tests.real.faults.test_ranks_come_and_go import EAGER, steps_on
-from tests.real.ranks.agents import script as script_file
-from tests.real.ranks.agents import start
 from tests.support.faults import Orphan, proxied
 from tests.support.processes import proc_net
 from tests.support.processes.ranks import HOST, Rank
 from tests.support.processes.waiting import until
-
-__all__ = ["script_file", "start"]
 
 pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.timeout(120)]
 TRIES: Final = 50

@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 from dap_mux.client import DapClient
-from tests.real.ranks.agents import START_UP, Agent, Start, attach, start
-from tests.real.ranks.programs import Python, listening, python, says, top_frame
+from tests.real.ranks.agents import START_UP, Agent, Start, attach
+from tests.real.ranks.programs import Python, listening, says, top_frame
 
-__all__ = ["python", "start"]
 pytestmark = [pytest.mark.real, pytest.mark.heavy, pytest.mark.timeout(120)]
 
 THEIRS = """\

@@ -15,20 +15,9 @@ from dap_mux.client import DapClient
 from tests.real.driving import joined
 from tests.support.processes import proc_net
 from tests.support.processes.callers import Caller, callers, told_by
-from tests.support.processes.commands import (
-    LIMIT,
-    Command,
-    Json,
-    User,
-    bodies,
-    line_of,
-    listed,
-    user,
-)
+from tests.support.processes.commands import LIMIT, Command, Json, User, bodies, line_of, listed
 from tests.support.processes.run_command import COUNT, LAUNCH, log, resume
 from tests.support.processes.waiting import until
-
-__all__ = ["user"]
 
 pytestmark = [pytest.mark.real, pytest.mark.heavy, pytest.mark.timeout(120)]
 RANKS = 4

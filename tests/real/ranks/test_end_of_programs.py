@@ -5,11 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.real.driving import joined
-from tests.support.processes.commands import LIMIT, User, bodies, user
+from tests.support.processes.commands import LIMIT, User, bodies
 from tests.support.processes.run_command import start
 from tests.support.processes.waiting import until
-
-__all__ = ["user"]
 
 pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.timeout(120)]
 WRITES_LAST = """\

@@ -11,9 +11,7 @@ import sys
 import pytest
 
 from tests.real.command_line.launched_job import ATTACH, finish, go_on, launch, listening_or_calling
-from tests.support.processes.commands import LIMIT, User, line_of, listed, user
-
-__all__ = ["user"]
+from tests.support.processes.commands import LIMIT, User, line_of, listed
 
 pytestmark = [pytest.mark.real, pytest.mark.heavy, pytest.mark.timeout(120)]
 

@@ -8,11 +8,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from tests.support.processes.commands import COMMAND, LIMIT, User, user
+from tests.support.processes.commands import COMMAND, LIMIT, User
 from tests.support.processes.run_command import run_words
 from tests.support.processes.waiting import until
-
-__all__ = ["user"]
 
 pytestmark = pytest.mark.real
 TELL_LIMIT = """\

@@ -22,14 +22,12 @@ from dap_mux.rank.in_process import SESSION
 from tests.conftest import rounds
 from tests.real.driving import COUNT, COUNTING, Driver, driving
 from tests.real.faults.test_ranks_come_and_go import EAGER, steps_on
-from tests.real.ranks.agents import Agent, Start, attach, attach_again, start
+from tests.real.ranks.agents import Agent, Start, attach, attach_again
 from tests.support.faults import Orphan, proxied
 from tests.support.hosts.private_network import possible, private_network
 from tests.support.processes import proc_net
 from tests.support.processes.ranks import HOST
 from tests.support.processes.waiting import until
-
-__all__ = ["start"]
 
 pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.timeout(120)]
 LIMIT: Final = 60.0  # s

@@ -23,12 +23,8 @@ from tests.real.ranks.agents import (
     attach,
     attach_again,
     processes,
-    script,
-    start,
 )
 from tests.real.ranks.programs import says
-
-__all__ = ["script", "start"]
 
 pytestmark = [pytest.mark.real, pytest.mark.heavy]
 

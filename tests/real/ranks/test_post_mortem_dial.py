@@ -8,11 +8,9 @@ import pytest
 
 from tests.real.driving import joined
 from tests.support.processes.callers import callers, told_by
-from tests.support.processes.commands import LIMIT, User, listed, user
+from tests.support.processes.commands import LIMIT, User, listed
 from tests.support.processes.proc_net import free_ports
 from tests.support.processes.waiting import until
-
-__all__ = ["user"]
 
 pytestmark = [pytest.mark.real, pytest.mark.heavy, pytest.mark.timeout(120)]
 

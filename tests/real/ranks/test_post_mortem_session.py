@@ -7,10 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.real.driving import Driver, driving
-from tests.real.ranks.agents import START_UP, Agent, Start, start
+from tests.real.ranks.agents import START_UP, Agent, Start
 from tests.support.processes.commands import line_of
-
-__all__ = ["start"]
 
 pytestmark = [pytest.mark.real, pytest.mark.heavy, pytest.mark.timeout(120)]
 

@@ -11,9 +11,7 @@ import pytest
 from dap_mux.client import DapClient
 from dap_mux.pure.remote.probes import found, look_at
 from dap_mux.rank.injected import source_of
-from tests.real.ranks.agents import PROGRAMS, START_UP, Start, attach, script, start
-
-__all__ = ["script", "start"]
+from tests.real.ranks.agents import PROGRAMS, START_UP, Start, attach
 
 pytestmark = [pytest.mark.real, pytest.mark.heavy]
 MY_CODE = pytest.mark.parametrize("just_my_code", [True, False], ids=["my code", "all code"])

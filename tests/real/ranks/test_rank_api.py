@@ -10,11 +10,10 @@ import pytest
 
 from tests.real.driving import driving
 from tests.real.ranks.agents import START_UP, attach
-from tests.real.ranks.programs import Python, listening, python, says, top_frame
+from tests.real.ranks.programs import Python, listening, says, top_frame
 from tests.support.processes.commands import line_of
 from tests.support.processes.proc_net import free_ports
 
-__all__ = ["python"]
 pytestmark = [pytest.mark.real, pytest.mark.heavy, pytest.mark.timeout(120)]
 
 THRICE = """\

@@ -10,7 +10,7 @@ import pytest
 
 from dap_mux.engine import Settings
 from tests.conftest import Connect
-from tests.real.ranks.agents import Start, start
+from tests.real.ranks.agents import Start
 from tests.support.fake_rank.children_contract import Family, FamilyCheck, every_family_check
 from tests.support.fake_rank.program import SCRIPT
 from tests.support.fake_rank.rank_contract import (
@@ -22,9 +22,7 @@ from tests.support.fake_rank.rank_contract import (
     every_check_of_callers,
 )
 from tests.support.processes.callers import taking_a_call
-from tests.support.processes.commands import User, user
-
-__all__ = ["start", "user"]
+from tests.support.processes.commands import User
 
 pytestmark = [pytest.mark.real, pytest.mark.heavy]
 REST: Final = Settings().reconnect_gap

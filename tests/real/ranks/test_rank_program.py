@@ -12,10 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.real.ranks.agents import PROGRAMS, Start, neighbouring_ports, script, start
+from tests.real.ranks.agents import PROGRAMS, Start, neighbouring_ports
 from tests.support.processes.waiting import until
-
-__all__ = ["script", "start"]
 
 pytestmark = [pytest.mark.real, pytest.mark.heavy]
 

@@ -13,14 +13,13 @@ import pytest
 from dap_mux.client import DapClient, Json
 from dap_mux.engine import Settings
 from tests.real.driving import StartRanks, driving, script
-from tests.real.ranks.agents import Start, start
-from tests.real.ranks.programs import Python, python
+from tests.real.ranks.agents import Start
+from tests.real.ranks.programs import Python
 from tests.support.processes.commands import line_of
 from tests.support.processes.ranks import HOST
 from tests.support.processes.waiting import until
 
 pytestmark = pytest.mark.real
-__all__ = ["python", "start"]  # fixtures
 PROGRAM: Final = script("untraced")
 MAIN, WORK = line_of(PROGRAM, "main"), line_of(PROGRAM, "work")
 LIMIT: Final = 30.0  # s; not a wait

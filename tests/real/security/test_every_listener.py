@@ -17,13 +17,12 @@ import pytest
 
 from dap_mux.client import DapClient
 from tests.real.driving import joined, script
-from tests.real.ranks.agents import Start, attach_again, start
+from tests.real.ranks.agents import Start, attach_again
 from tests.support.processes import proc_net
 from tests.support.processes.callers import callers, told_by
-from tests.support.processes.commands import LIMIT, User, listed, user
+from tests.support.processes.commands import LIMIT, User, listed
 from tests.support.processes.netcat import PROMPT, Netcat, served
 
-__all__ = ["start", "user"]
 pytestmark = [pytest.mark.real, pytest.mark.heavy, pytest.mark.timeout(180)]
 MANY: Final = 100  # within each backlog: a full one delays connections by seconds
 Address = int | str

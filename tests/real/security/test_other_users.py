@@ -19,12 +19,10 @@ import pytest
 from dap_mux.client import DapClient
 from dap_mux.pure.protocol.framing import encode_frame
 from tests.real.driving import joined
-from tests.support.processes.commands import LIMIT, Command, User, line_of, listed, user
+from tests.support.processes.commands import LIMIT, Command, User, line_of, listed
 from tests.support.processes.netcat import PROMPT, Netcat, served
 from tests.support.processes.run_command import COUNT, start
 from tests.support.security import INITIALIZE, attach
-
-__all__ = ["user"]
 
 pytestmark = [
     pytest.mark.real,

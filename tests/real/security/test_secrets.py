@@ -15,9 +15,7 @@ from dap_mux.pure.protocol.framing import encode_frame
 from dap_mux.system.user_files import new_token
 from tests.support.processes.commands import LIMIT, User
 from tests.support.processes.run_command import start
-from tests.support.security import INITIALIZE, attach, secret_in, token, user
-
-__all__ = ["token", "user"]
+from tests.support.security import INITIALIZE, attach, secret_in
 
 pytestmark = [pytest.mark.real, pytest.mark.heavy]
 TELL: Final = """\

@@ -22,11 +22,7 @@ from tests.support.security import (
     far,
     list_from_afar,
     secret_in,
-    token,
-    user,
 )
-
-__all__ = ["token", "user"]
 
 pytestmark = [pytest.mark.real, pytest.mark.heavy]
 # Where we listen

@@ -14,18 +14,7 @@ import pytest
 
 from dap_mux.client import DapClient, RequestFailed
 from tests.support.processes.commands import LIMIT, Command, User
-from tests.support.security import (
-    NOWHERE,
-    certificate,
-    certificate_in,
-    far,
-    list_from_afar,
-    secret_in,
-    token,
-    user,
-)
-
-__all__ = ["certificate", "token", "user"]
+from tests.support.security import NOWHERE, certificate_in, far, list_from_afar, secret_in
 
 pytestmark = [pytest.mark.real, pytest.mark.heavy]
 
