@@ -29,7 +29,6 @@ SHORT: Final = 6.0  # s, as the script has it
 LOOK: Final = look_at_timeouts(source_of("timeout_probe"), extends=False)
 RANKS: Final = 4
 START: Final = 120.0  # s for four imports of torch on a busy machine
-Json = dict[str, Any]
 
 
 class Job:

@@ -23,7 +23,6 @@ from tests.vscode.workbench import CALL_STACK, CONSOLE, RANKS, VARIABLES, Row
 
 STACK: Final = '.pane:has(> .pane-header[aria-label="Call Stack Section"])'
 DIALOG: Final = ".monaco-dialog-box"
-MENU: Final = ".context-view .monaco-menu"
 WRONG: Final = "340268"  # what rank 2 has for a loss
 FOUR_STOPPED: Final = ("stopped", "stopped", "stopped", "stopped")
 
