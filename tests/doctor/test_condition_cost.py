@@ -8,7 +8,7 @@ from typing import Final
 import pytest
 
 from tests.doctor.conftest import Doctor, Json, endpoint
-from tests.real.driving import StartRanks
+from tests.real.driving import StartRanks, joined
 from tests.support.processes.commands import LIMIT, User, line_of, listed
 
 pytestmark = [pytest.mark.real, pytest.mark.heavy, pytest.mark.timeout(120)]
@@ -31,10 +31,9 @@ async def test_a_condition_in_a_hot_line(
     path.write_text(PROGRAM, "utf-8")
     (rank,) = await start_ranks(1, path, wait=False, arguments=[str(go)])
     attach = await user.start("attach", endpoint(rank))
-    client = await attach.client()
     cold = {"line": line_of(str(path), "cold"), "condition": "number < 0"}
     breakpoints = {str(path): [cold]}
-    await client.handshake({"justMyCode": False}, breakpoints=breakpoints, timeout=LIMIT)
+    client = await joined(attach, breakpoints, attach={"justMyCode": False})
     await listed(client, "state", "running")
     assert await doctor.causes() == []
     hot = {"line": line_of(str(path), "hot"), "condition": "number < 0"}

@@ -18,7 +18,7 @@ import pytest
 
 from dap_mux.client import DapClient
 from tests.doctor.conftest import Doctor, Json, endpoint
-from tests.real.driving import StartRanks
+from tests.real.driving import StartRanks, joined
 from tests.support.processes.commands import LIMIT, Command, User, line_of, listed
 from tests.support.processes.ranks import Rank
 
@@ -107,9 +107,8 @@ def debugged(user: User, start_ranks: StartRanks) -> Debug:
         go = user.folder / "go"
         ranks = await start_ranks(2, path, wait=True, arguments=[str(go)], env=env)
         attach = await user.start("attach", *map(endpoint, ranks))
-        client = await attach.client()
         shown = {"justMyCode": True, "cwd": str(user.folder), **arguments}
-        await client.handshake(shown, timeout=LIMIT)
+        client = await joined(attach, attach=shown)
         await listed(client, "state", "running", "running")
         yield Job(str(path), ranks, attach, client, go)
 

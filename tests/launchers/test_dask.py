@@ -47,9 +47,8 @@ async def attached(
     await cluster.has_workers()  # they are numbered in the order in which they come
     words = ours(typed("dask.md", 0)[1], "dask:tcp://HOST:8786", f"dask:{cluster.address}")
     run = await user.start(*words, "--python", str(cluster.python))
-    client = await run.client()
     attributes = {"justMyCode": True} | attributes
-    await client.handshake(attributes, breakpoints={str(PROGRAM): [*breakpoints]}, timeout=STARTS)
+    client = await joined(run, {str(PROGRAM): [*breakpoints]}, attach=attributes, timeout=STARTS)
     await listed(client, "state", *["running"] * (WORKERS + 1), within=STARTS)
     return run, client
 
@@ -238,10 +237,9 @@ def stands_somewhere(body: Json) -> bool:
 async def test_a_driver_runs_with_its_local_cluster_in_one_session(user: User) -> None:
     """One command, and the program unchanged: Nannies start the workers from the driver."""
     run = await launch(user, environment("dask"), ours(typed("dask.md", 0)[0]))
-    client = await run.client()
     program = str(user.folder / "examples" / "dask" / "readings.py")
     first = {"line": MEAN, "condition": "ranks(1,3): day.number > 7"}
-    await client.handshake({"justMyCode": True}, breakpoints={program: [first]}, timeout=STARTS)
+    client = await joined(run, {program: [first]}, timeout=STARTS)
     where = [None, None, MEAN, None, MEAN]
     entries = await listed(client, "line", *where, within=STARTS)
     assert [each["group"] for each in entries] == ["client", *["dask"] * WORKERS]
@@ -275,10 +273,9 @@ async def test_each_task_of_a_worker_has_a_row(user: User) -> None:
     """Threads have their worker's name before Dask's own."""
     words = [*ours(typed("dask.md", 0)[0]), "--threads-per-worker", "2"]
     run = await launch(user, environment("dask"), words)
-    client = await run.client()
     program = str(user.folder / "examples" / "dask" / "readings.py")
     first = {"line": MEAN, "condition": "ranks(1): True"}
-    await client.handshake({"justMyCode": True}, breakpoints={program: [first]}, timeout=STARTS)
+    client = await joined(run, {program: [first]}, timeout=STARTS)
 
     async def tasks() -> list[Json]:
         rows = (await client.request("threads", timeout=LIMIT))["threads"]
@@ -300,10 +297,9 @@ async def test_workers_in_the_drivers_own_process_are_debugged_there(user: User)
     """The driver calls the session, for once."""
     command, *words = ours(typed("dask.md", 0)[0])
     run = await launch(user, environment("dask"), [command, "--dial", *words, "--threads"])
-    client = await run.client()
     program = str(user.folder / "examples" / "dask" / "readings.py")
     first = {"line": MEAN, "condition": "day.number == 11"}
-    await client.handshake({"justMyCode": True}, breakpoints={program: [first]}, timeout=STARTS)
+    client = await joined(run, {program: [first]}, timeout=STARTS)
     (entry,) = await listed(client, "line", MEAN, within=STARTS)
     assert (entry["group"], entry["rank"], entry["function"]) == ("client", 0, "clean")
     assert await cast(client, "0", "p day.number") == [("0", "11")]

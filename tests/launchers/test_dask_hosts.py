@@ -7,6 +7,7 @@ import pytest
 from tests.launchers.dask_scene import PROGRAM, RESULT, WORKERS, dask_cluster, line
 from tests.launchers.launching import STARTS, cast, control
 from tests.launchers.pages import ours, typed
+from tests.real.driving import joined
 from tests.support.hosts.private_network import possible
 from tests.support.hosts.ssh_hosts import ssh_hosts
 from tests.support.processes.commands import LIMIT, User, listed
@@ -30,10 +31,9 @@ async def test_a_worker_of_each_host_is_held_and_stepped(
         await cluster.has_workers()
         words = ours(typed("dask.md", 0)[1], "dask:tcp://HOST:8786", f"dask:{cluster.address}")
         run = await user.start(*words, "--python", str(cluster.python))
-        client = await run.client()
         first = {"line": MEAN, "condition": "ranks(1,3): True"}
         breakpoints = {str(PROGRAM): [first]}
-        await client.handshake({"justMyCode": False}, breakpoints=breakpoints, timeout=STARTS)
+        client = await joined(run, breakpoints, attach={"justMyCode": False}, timeout=STARTS)
         await listed(client, "state", *["running"] * (WORKERS + 1), within=STARTS)
         job = await cluster.runs()
         entries = await listed(client, "line", None, MEAN, None, MEAN, None, within=STARTS)

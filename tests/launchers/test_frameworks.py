@@ -16,6 +16,7 @@ import pytest
 from dap_mux.client import DapClient
 from tests.launchers.launching import EXAMPLES, STARTS, cast, documented, launch, line, released
 from tests.launchers.tools import environment
+from tests.real.driving import joined
 from tests.support.processes.commands import LIMIT, User, bodies, listed
 from tests.support.processes.proc_net import free_ports
 from tests.support.processes.waiting import until
@@ -73,9 +74,8 @@ class Job:
 async def debugged(user: User, job: Job, path: Path, words: list[str], **env: str) -> None:
     """Hold all ranks in their second step, compare what they have, and let the job end."""
     run = await launch(user, path, words, **ENVIRON, **env)
-    client = await run.client()
     program = str(user.folder / "examples" / job.example / "train.py")
-    await client.handshake({"justMyCode": True}, breakpoints={program: [job.held]}, timeout=STARTS)
+    client = await joined(run, {program: [job.held]}, timeout=STARTS)
     await listed(client, "line", *[job.held] * job.ranks, within=STARTS)
     errors = [str(9.0 * (rank + 1) ** 2) for rank in range(job.ranks)]
     assert await cast(client, "all", "p loss.item()") == [
@@ -125,9 +125,8 @@ async def test_a_breakpoint_in_compiled_code_says_that_it_never_stops(user: User
     script = user.script(COMPILED)
     one = ["run", "--", "env", "RANK=0", "WORLD_SIZE=1", "python", script]
     run = await launch(user, environment("torch"), one, **ENVIRON)
-    client = await run.client()
     lines = [line(Path(script), f"in {name}") for name in ("helper", "step", "plain")]
-    await client.handshake({"justMyCode": True}, breakpoints={script: lines}, timeout=STARTS)
+    client = await joined(run, {script: lines}, timeout=STARTS)
 
     def told() -> dict[int, str]:
         events = [body["breakpoint"] for body in bodies(client, "breakpoint")]

@@ -11,7 +11,7 @@ from pathlib import Path
 from dap_mux.client import DapClient
 from tests.launchers import tour
 from tests.launchers.kube_scene import IN_PODS, JOB, Scene
-from tests.real.driving import COUNT, COUNTING
+from tests.real.driving import COUNT, COUNTING, joined
 from tests.support.kube_server import Pod
 from tests.support.processes.commands import LIMIT, bodies, listed, quiet
 from tests.support.processes.waiting import until
@@ -31,10 +31,9 @@ async def test_tunnels_break_and_pods_start_again(scene: Scene) -> None:
     flag = scene.user.folder / "flag"
     without = tour.without_clocks(scene.user)
     attach = await scene.user.start("attach", f"k8s:job/{JOB}", env=without)
-    client = await attach.client()
     condition = f"__import__('os').path.exists({str(flag)!r})"
     here = {COUNTING: [{"line": COUNT, "condition": condition}]}
-    await client.handshake({"justMyCode": True}, breakpoints=here, timeout=LIMIT)
+    client = await joined(attach, here)
     entries = await listed(client, "state", *["running"] * 4)
     rows = [entry["threadId"] for entry in entries]
 

@@ -63,11 +63,10 @@ async def test_a_rank_that_ends_before_anybody_attaches_while_its_container_runs
         await scene.run(pod, COUNTING, str(done), port=port)
     await until(lambda: {5678, 5679} <= listening_in(pod), within=LIMIT, what="both listen")
     attach = await scene.user.start("attach", f"trainer=k8s:training/job/{JOB}:5678+2")
-    client = await attach.client()
     await until(lambda: bool(scene.forward_of(pod)), within=LIMIT, what="a way into the pod")
     pod.processes[1].kill()
     await until(lambda: 5679 not in listening_in(pod), within=LIMIT, what="one has ended")
-    await client.handshake({}, timeout=LIMIT)
+    client = await joined(attach, attach={})
     where = f"nothing listens on port 5679 of pod {pod.name}"
     await until_reason(client, 1, f"{where} any more, but its container runs")
     await listed(client, "state", "running", "waiting")

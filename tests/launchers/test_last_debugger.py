@@ -104,10 +104,9 @@ async def test_the_ranks_of_a_launcher(user: User, name: str, moment: str) -> No
         "MASTER_PORT": str(free_ports(1)),
     }
     run = await launch(user, Path(path), job.words(user), **environ)
-    client = await run.client()
     program = job.program(user)
     held = {str(program): [line(program, job.here)]} if moment == "after" else {}
-    await client.handshake({"justMyCode": True}, breakpoints=held, timeout=STARTS)
+    client = await joined(run, held, timeout=STARTS)
     await came(client, {"before": 0, "while": 1, "after": job.ranks}[moment])
     if held:
         await client.wait_event("stopped", timeout=STARTS)

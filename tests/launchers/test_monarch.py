@@ -25,6 +25,7 @@ from tests.launchers.launching import (
 )
 from tests.launchers.named_ranks import first_stop, ranks, standing
 from tests.launchers.tools import environment
+from tests.real.driving import joined
 from tests.support.processes.callers import told_by
 from tests.support.processes.commands import LIMIT, Json, User, bodies
 from tests.support.processes.waiting import until
@@ -150,11 +151,10 @@ async def test_a_proc_killed_while_all_are_stopped(user: User) -> None:
     """Monarch ends such a job: the reason is shown, and nothing hangs. Here ranks dial."""
     assert f"dap-mux {' '.join(DIAL)} " in PAGE
     run = await launch(user, environment("monarch"), [*DIAL])
-    client = await run.client()
     program = str(user.folder / "examples/monarch/train.py")
     at = line(SCRIPT, "gradient = -sum")
     breakpoints = {program: [{"line": at}]}
-    await client.handshake({"justMyCode": True}, breakpoints=breakpoints, timeout=STARTS)
+    client = await joined(run, breakpoints, timeout=STARTS)
     found = await standing(client, at, *(f"procs:{each}" for each in range(4)))
     user.signal(found["procs:2"]["pid"], signal.SIGKILL)
     await state_of(client, "procs:2", "exited")

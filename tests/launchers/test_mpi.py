@@ -20,6 +20,7 @@ from tests.launchers.launching import (
     weight,
 )
 from tests.launchers.tools import environment
+from tests.real.driving import joined
 from tests.support.processes.commands import User
 from tests.support.processes.mpi import mpi_environ
 
@@ -33,9 +34,8 @@ async def test_ranks_of_mpirun(user: User, name: str, title: str) -> None:
     variables = mpi_environ(user.folder)
     run = await launch(user, environment(name), documented(title), **variables)
     program = str(user.folder / "examples" / "mpi" / "train.py")
-    client = await run.client()
     mine = {"line": REDUCE, "condition": "ranks(1,3): step == 2"}
-    await client.handshake({"justMyCode": True}, breakpoints={program: [mine]}, timeout=STARTS)
+    client = await joined(run, {program: [mine]}, timeout=STARTS)
     entries = await held(client, 1, 3, at=REDUCE)
     assert await cast(client, "stopped", "p step, rank, size") == [
         ("1", "(2, 1, 4)"),

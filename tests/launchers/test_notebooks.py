@@ -14,6 +14,7 @@ from tests.launchers.launching import EXAMPLES, STARTS, cast, launch, line, rele
 from tests.launchers.named_ranks import ranks
 from tests.launchers.pages import ours, typed
 from tests.launchers.tools import environment
+from tests.real.driving import joined
 from tests.support.processes.commands import LIMIT, Json, User
 
 pytestmark = pytest.mark.timeout(300)
@@ -91,10 +92,9 @@ async def test_workers_of_a_driver_in_a_notebook(
     shutil.copytree(EXAMPLES, user.folder / "examples")
     words = ours(typed("dask.md", -1)[0])  # where the page of Ray leads
     run = await launch(user, environment(driver.engine), words, **cluster)
-    client = await run.client()
     at = line(EXAMPLES / driver.script, driver.mark)
     path = str(user.folder / "examples" / driver.script)
-    await client.handshake({"justMyCode": True}, breakpoints={path: [at]}, timeout=STARTS)
+    client = await joined(run, {path: [at]}, timeout=STARTS)
     found = await stopped(client, driver.function, len(driver.stopped))
     assert sorted(found) == [*driver.stopped]
     assert {each["line"] for each in found.values()} == {at}

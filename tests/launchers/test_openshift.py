@@ -8,6 +8,7 @@ from typing import Any
 from dap_mux.client import DapClient
 from tests.launchers.kube_scene import IN_PODS
 from tests.launchers.pod import AFTER, CUDA, GPU, LIMIT, MATMUL, SCRIPT, walkthrough
+from tests.real.driving import joined
 from tests.support.processes.commands import User, bodies, listed
 
 pytestmark = IN_PODS
@@ -18,11 +19,10 @@ async def test_the_walkthrough_with_four_ranks_in_one_session(user: User) -> Non
     async with walkthrough(user) as pod, pod.ranks() as ranks:
         path = str(pod.workspace / SCRIPT)
         attach = await user.start(*pod.attach)
-        client = await attach.client()
         lines = [{"line": line} for line in (CUDA, GPU, MATMUL)]
         workspace = {"workspaceFolder": str(user.folder), "justMyCode": False}
         attributes = {**workspace, "pathMappings": pod.mappings}
-        await client.handshake(attributes, breakpoints={path: lines}, timeout=LIMIT)
+        client = await joined(attach, {path: lines}, attach=attributes)
         await stand(client, [CUDA] * 4)
 
         await set_breakpoints(client, path, {GPU: {"condition": "ranks(1,3): i == 2"}, MATMUL: {}})

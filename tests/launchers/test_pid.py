@@ -19,6 +19,7 @@ import pytest
 
 from tests.launchers import tour
 from tests.launchers.pages import ours, typed
+from tests.real.driving import joined
 from tests.support.processes.commands import LIMIT, Command, User, listed
 from tests.support.processes.native_debuggers import path_with
 from tests.support.processes.proc_net import free_ports
@@ -166,9 +167,8 @@ async def test_lldb_goes_in_where_gdb_cannot_write_registers(user: User, tmp_pat
     path = path_with(tmp_path / "bin", "failing-gdb", "lldb")
     with one_that_waits(user) as process:
         attach = await user.start("attach", f"pid:{process.pid}", env={"PATH": path})
-        client = await attach.client()
         program = user.folder / "train.py"
-        await client.handshake({}, breakpoints={str(program): [{"line": 5}]}, timeout=2 * LIMIT)
+        client = await joined(attach, {str(program): [{"line": 5}]}, attach={}, timeout=2 * LIMIT)
         await listed(client, "state", "running", within=2 * LIMIT)
         assert process.stdin
         process.stdin.write("\n")

@@ -56,11 +56,10 @@ async def test_a_job_started_by_us(user: User, cluster: dict[str, str]) -> None:
     """Two of four actors are held by a condition, compared and stepped; then it runs to its end."""
     assert f"`{CONDITION}`" in PAGE
     run = await launch(user, environment("ray"), ours(RUN), **cluster)
-    client = await run.client()
     program = str(user.folder / "examples/ray/train.py")
     at = line(SCRIPT, "return samples")
     stop = {"line": at, "condition": CONDITION}
-    await client.handshake({"justMyCode": True}, breakpoints={program: [stop]}, timeout=STARTS)
+    client = await joined(run, {program: [stop]}, timeout=STARTS)
     found = await first_stop(client, at, "Rollout:1", "Rollout:3")
     assert {"driver:0", "Rollout:0", "Rollout:2", "Trainer:0", "Trainer:1"} <= {*found}
     assert [found[f"Trainer:{each}"]["coords"] for each in range(2)] == [
@@ -133,9 +132,8 @@ async def test_an_actor_in_a_long_method(user: User, cluster: dict[str, str]) ->
     assert busy["state"] == "waiting"
     assert f"`dap-mux {' '.join(words)}`" in busy["reason"]
     own = await user.start(*words)
-    inside = await own.client("its own")
     at = line(SERVICE, "# busy")
-    await inside.handshake({"justMyCode": True}, breakpoints={str(SERVICE): [at]}, timeout=STARTS)
+    inside = await joined(own, {str(SERVICE): [at]}, name="its own", timeout=STARTS)
     (entry,) = await listed(inside, "line", at, within=STARTS)
     assert (entry["function"], entry["pid"]) == ("wait", busy["pid"])
     await left(own, inside)
@@ -244,10 +242,9 @@ async def test_methods_side_by_side(user: User, cluster: dict[str, str]) -> None
     assert f"`dap-mux {' '.join(words[:2])}`" in PAGE
     variables = {**cluster, "DAP_MUX_DIAL_LISTEN": "127.0.0.1:0", "RAY_DEBUG": "legacy"}
     run = await launch(user, environment("ray"), words, **variables)
-    client = await run.client()
     marks = {name: line(CONCURRENT, f"# {name}") for name in ("threaded", "async", "forked")}
     breakpoints = {script: marks.values(), str(module): [2]}
-    await client.handshake({"justMyCode": True}, breakpoints=breakpoints, timeout=STARTS)
+    client = await joined(run, breakpoints, timeout=STARTS)
     found = await standing(client, 2, "Threaded:0")
     assert found["Threaded:0"]["path"] == str(module)
     empty = {"source": {"path": str(module)}, "breakpoints": []}

@@ -31,10 +31,9 @@ BACKWARD = line(TRAIN, "loss.backward()")
 
 async def test_data_parallel_ranks_on_a_mesh(user: User) -> None:
     run = await launch(user, environment("torch"), documented("PyTorch"), **ENVIRON)
-    client = await run.client()
     program = str(user.folder / "examples" / "torchrun" / "train.py")
     first = {"line": BACKWARD, "condition": "ranks(1,3): step == 1"}
-    await client.handshake({"justMyCode": True}, breakpoints={program: [first]}, timeout=STARTS)
+    client = await joined(run, {program: [first]}, timeout=STARTS)
     entries = await held(client, 1, 3, at=BACKWARD)
     # The mesh is there once it is made: nobody has spoken of its dimensions yet.
     places = [{"dp": rank // 2, "tp": rank % 2} for rank in range(4)]

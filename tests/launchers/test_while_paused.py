@@ -116,9 +116,8 @@ async def test_a_pause_that_outlasts_the_time_out(user: User, tmp_path: Path) ->
     folder.mkdir()
     async with torchrun(folder) as job:
         attach = await user.start("attach", f"127.0.0.1:{job.port}+{RANKS}")
-        client = await attach.client()
         stop = {SCRIPT: [{"line": LATE}]}
-        await client.handshake({"justMyCode": True}, breakpoints=stop, timeout=START)
+        client = await joined(attach, stop, timeout=START)
         clocks = Clocks(client)
         await clocks.until(LOOK, lambda values: waits_longer(values, 0))
         job.go("late")

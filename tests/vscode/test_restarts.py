@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.real.driving import observing
-from tests.support.processes.commands import LIMIT, Command, User, listed
+from tests.real.driving import joined, observing
+from tests.support.processes.commands import Command, User, listed
 from tests.vscode.code_server import CodeServer
 from tests.vscode.scene import EXAMPLE, IN_A_WINDOW, REDUCE, OpenWindow, stopped
 from tests.vscode.workbench import Window
@@ -19,8 +19,7 @@ async def test_the_job_is_unharmed_and_a_new_attach_shows_where_it_is(
 ) -> None:
     """Somebody else's client keeps the ranks where they stand, meanwhile."""
     window, run = await stopped(user, own_server, open_window, "dap-mux")
-    other = await run.client()
-    await other.handshake({"justMyCode": True}, timeout=LIMIT)
+    other = await joined(run)
     before = [one["pid"] for one in await listed(other, "state", *FOUR_STOPPED)]
 
     own_server.restart_extensions()  # as a crash: VS Code in a browser has no command for it

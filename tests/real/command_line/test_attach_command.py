@@ -174,9 +174,8 @@ async def test_a_ranks_file_with_two_groups_and_their_places(user: User, job: Jo
     (user.folder / "ranks.json").write_text(json.dumps(entries))
     attach = await user.start("attach", "@ranks.json")
     assert (await attach.session())["groups"] == ["eval", "trainer"]
-    client = await attach.client()
     at_one = job.breakpoint("trainer.ranks(tp=1): number == 1")
-    await client.handshake(ATTACH, breakpoints=at_one, timeout=LIMIT)
+    client = await joined(attach, at_one)
     entries = await listed(client, "state", "running", "running", "stopped")
     assert [(one["group"], one["rank"]) for one in entries] == [
         ("eval", 0), ("trainer", 0), ("trainer", 1)

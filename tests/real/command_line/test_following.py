@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.real.driving import COUNT, COUNTING, StartRanks
+from tests.real.driving import COUNT, COUNTING, StartRanks, joined
 from tests.support.processes.commands import LIMIT, User, bodies, listed
 from tests.support.processes.ranks import Rank
 
@@ -31,9 +31,8 @@ async def test_ranks_come_and_end_and_start_again(user: User, start_ranks: Start
     first = await start_ranks(3, COUNTING, arguments=[str(done)])
     write(file, *first[:2])
     attach = await user.start("attach", "@ranks.json")
-    client = await attach.client()
     wanted = {COUNTING: [{"line": COUNT, "condition": "count == 5"}]}
-    await client.handshake({"justMyCode": True}, breakpoints=wanted, timeout=LIMIT)
+    client = await joined(attach, wanted)
     await listed(client, "line", COUNT, COUNT)
 
     write(file, *first)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dap_mux.rank.hook import sitecustomize
-from tests.real.command_line.launched_job import ATTACH, finish, go_on, launch
+from tests.real.command_line.launched_job import finish, go_on, launch
 from tests.real.driving import joined
 from tests.support.processes.commands import LIMIT, User, bodies, line_of, listed
 from tests.support.processes.editor_process import Editor
@@ -26,9 +26,8 @@ PRINT_RANK = "import os\nprint('rank', os.environ['RANK'], flush=True)  # here\n
 async def test_workers_that_say_themselves_which_rank_they_are(user: User, how: str) -> None:
     script = user.script(SPAWNS)
     run = await launch(user, script, how)
-    client = await run.client()
     mine = [{"line": line_of(script, "square"), "condition": "ranks(1:3):"}]
-    await client.handshake(ATTACH, breakpoints={script: mine}, timeout=LIMIT)
+    client = await joined(run, {script: mine})
     await listed(client, "state", "exited", "stopped", "stopped")
     entries = await listed(client, "function", None, "work", "work")  # known after the stop
     await go_on(client, entries)
@@ -44,9 +43,8 @@ async def test_children_of_ranks_inherit_the_variables_and_are_none(user: User) 
     script = user.script(CHILDREN)
     user.script("print('script runs')\n", "child.py")
     run = await launch(user, user.script(LAUNCH, "launch.py"), "2", script)
-    client = await run.client()
     lines = [line_of(script, "in a child"), line_of(script, "after")]
-    await client.handshake(ATTACH, breakpoints={script: lines}, timeout=LIMIT)
+    client = await joined(run, {script: lines})
     entries = await listed(client, "line", lines[1], lines[1])
     await go_on(client, entries)
     await finish(client)

@@ -11,7 +11,7 @@ import pytest
 
 from dap_mux.client import DapClient
 from dap_mux.cluster.launcher import LaunchedJob, LauncherJob
-from tests.real.command_line.launched_job import ATTACH, finish, go_on, launch, listening_or_calling
+from tests.real.command_line.launched_job import finish, go_on, launch, listening_or_calling
 from tests.real.debugging.test_restart import anew
 from tests.real.driving import joined, observing
 from tests.support.processes.commands import LIMIT, User, bodies, line_of, listed
@@ -98,9 +98,8 @@ async def test_a_client_can_end_the_job(user: User, options: tuple[str, ...]) ->
 async def test_a_client_can_start_it_again(user: User, options: tuple[str, ...]) -> None:
     script, launcher = user.script(WAIT), user.script(LAUNCH, "launch.py")
     run = await launch(user, launcher, "2", script, options=options)
-    client = await run.client()
     wait = line_of(script, "wait")
-    await client.handshake(ATTACH, breakpoints={script: [wait]}, launch=True, timeout=LIMIT)
+    client = await joined(run, {script: [wait]}, launch=True)
     before = await listed(client, "line", wait, wait)
     await client.request("restart", timeout=LIMIT)
     await run.says("the debugger asked to restart the job")

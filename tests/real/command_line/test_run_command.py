@@ -12,7 +12,7 @@ from dap_mux.client import DapClient, Json
 from tests.real.driving import joined
 from tests.support.processes.commands import LIMIT, User, bodies, line_of, listed, threads
 from tests.support.processes.proc_net import free_ports
-from tests.support.processes.run_command import COUNT, LAUNCH, WAIT, listening, log, resume, start
+from tests.support.processes.run_command import COUNT, WAIT, listening, log, resume, start
 from tests.support.processes.waiting import until
 
 pytestmark = pytest.mark.real
@@ -25,11 +25,10 @@ async def test_four_ranks_from_the_first_line_to_the_exit_code(user: User) -> No
     script = user.script(COUNT)
     line = line_of(script, "loss")
     run = await start(user, script, "--epochs", "2", n=4)
-    client = await run.client()
     await listening(user, 4)
     assert not any("begin" in log(user, rank) for rank in range(4)), "ranks wait"
     mine = [{"line": line, "condition": "ranks(2): number == 1"}]
-    await client.handshake(LAUNCH, breakpoints={script: mine}, timeout=LIMIT)
+    client = await joined(run, {script: mine})
 
     stop = await client.wait_event("stopped", timeout=LIMIT)
     entries = await all_but_one_ended(client, line)

@@ -13,7 +13,7 @@ import pytest
 
 from tests.real.driving import joined
 from tests.support.processes.commands import LIMIT, User, bodies, line_of, listed
-from tests.support.processes.run_command import LAUNCH, WAIT, listening, start
+from tests.support.processes.run_command import WAIT, listening, start
 
 pytestmark = [pytest.mark.real, pytest.mark.heavy]
 
@@ -64,9 +64,8 @@ async def test_a_signal_stops_every_rank_and_its_children(
 ) -> None:
     script = user.script(FAMILY)
     run = await start(user, script, n=2)
-    client = await run.client()
     lines = [{"line": line_of(script, "wait"), "condition": "ranks(0):"}]
-    await client.handshake(LAUNCH, breakpoints={script: lines}, timeout=LIMIT)
+    client = await joined(run, {script: lines})
     await listed(client, "state", "stopped", "running")
     run.process.send_signal(number)
     await client.wait_event("terminated", timeout=LIMIT)
@@ -122,9 +121,8 @@ async def test_a_client_that_does_not_hang_up_is_not_waited_for_long(user: User)
 async def test_a_client_that_just_leaves_lets_the_job_run_and_another_may_come(user: User) -> None:
     script = user.script(WAIT)
     run = await start(user, script, n=2)
-    first = await run.client("first")
     wait = {script: [line_of(script, "wait")]}
-    await first.handshake(LAUNCH, breakpoints=wait, timeout=LIMIT)
+    first = await joined(run, wait, name="first")
     await listed(first, "state", "stopped", "stopped")
     await first.disconnect(terminateDebuggee=False)
 

@@ -14,7 +14,7 @@ from tests.real.driving import joined
 from tests.support.hosts.private_network import possible, private_network
 from tests.support.processes.commands import LIMIT, User, line_of, listed
 from tests.support.processes.netcat import PROMPT, Netcat, served
-from tests.support.processes.run_command import COUNT, LAUNCH, start
+from tests.support.processes.run_command import COUNT, start
 from tests.support.security import bytes_as_nobody
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(120)]
@@ -151,9 +151,8 @@ async def test_another_user_is_not_let_in(user: User) -> None:
 async def test_a_line_longer_than_any_command_ends_only_its_own_connection(user: User) -> None:
     run = await start(user, user.script(COUNT), "--epochs", "1", n=1)
     await run.session()
-    editor = await run.client("editor")
     path = str(user.folder / "train.py")
-    await editor.handshake(LAUNCH, breakpoints={path: [line_of(path, "loss")]}, timeout=LIMIT)
+    editor = await joined(run, {path: [line_of(path, "loss")]}, name="editor")
     await listed(editor, "state", "stopped")
     command, port = await served(user)
     long, other = await Netcat.connect(port), await Netcat.connect(port)

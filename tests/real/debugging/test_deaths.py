@@ -11,8 +11,8 @@ import anyio.lowlevel
 import pytest
 
 from dap_mux.client import DapClient
-from tests.real.command_line.launched_job import ATTACH, launch
-from tests.real.driving import observing
+from tests.real.command_line.launched_job import launch
+from tests.real.driving import joined, observing
 from tests.support.processes.commands import LIMIT, User, line_of, listed
 from tests.support.processes.launchers import LAUNCH
 from tests.support.processes.run_command import start
@@ -70,9 +70,8 @@ async def test_killed_while_stopped(user: User) -> None:
     """A line on the terminal and in the debug console, with where it was."""
     script = user.script(DIES)
     run = await start(user, script, n=2)
-    client = await run.client()
     wait = line_of(script, "wait")
-    await client.handshake(ATTACH, breakpoints={script: [wait]}, timeout=LIMIT)
+    client = await joined(run, {script: [wait]})
     entries = await listed(client, "line", wait, wait)
     os.kill(entries[1]["pid"], signal.SIGKILL)
     said = f"rank 1 died: SIGKILL (9), not sent by dap-mux; last stopped at train.py:{wait} in "

@@ -16,7 +16,7 @@ from dap_mux.engine import Settings, inputs
 from dap_mux.pure.endpoint import Endpoint
 from dap_mux.shell import sockets
 from tests.conftest import rounds
-from tests.real.driving import Driver
+from tests.real.driving import Driver, joined
 from tests.real.ranks.agents import Start
 from tests.support.hosts.private_network import possible, private_network
 from tests.support.processes import proc_net
@@ -80,9 +80,8 @@ async def test_a_session_that_is_stopped_holds_no_rank(
     """Standing at a breakpoint, and while it prints; and the session is there again afterwards."""
     script, done, steps = user.script(STEPS), tmp_path / "done", tmp_path / "steps"
     attach = await way(user, start, [script, str(done), str(steps)])
-    client = await attach.client()
     here = {script: [{"line": line_of(script, "step"), "hitCondition": "% 7"}]}
-    await client.handshake({"justMyCode": True}, breakpoints=here, timeout=LIMIT)
+    client = await joined(attach, here)
     for _ in range(rounds(8)):
         await listed(client, "state", "stopped", within=LIMIT)
         attach.process.send_signal(signal.SIGSTOP)

@@ -63,9 +63,8 @@ if __name__ == "__main__":
 async def test_a_job_whose_ranks_call(user: User) -> None:
     script = user.script(COUNT)
     run = await user.start("run", "--dial", "-n", str(RANKS), "--log-dir", "logs", script)
-    client = await run.client()
     here = [{"line": line_of(script, "loss"), "condition": "ranks(1,3): number == 1"}]
-    await client.handshake(LAUNCH, breakpoints={script: here}, timeout=LIMIT)
+    client = await joined(run, {script: here})
     entries = await listed(client, "state", "exited", "stopped", "exited", "stopped")
     for entry in entries:
         owned = proc_net.listening(entry["pid"]) if entry["state"] == "stopped" else []
@@ -253,9 +252,8 @@ async def test_processes_without_a_number_and_with_another_ones(user: User) -> N
 async def test_children_of_ranks_that_call_run_as_ever(user: User) -> None:
     script = user.script(CHILDREN)
     run = await user.start("run", "--dial", "-n", "1", "--log-dir", "logs", script)
-    client = await run.client()
     here = {script: [line_of(script, "end")]}
-    await client.handshake({**LAUNCH, "subProcess": True}, breakpoints=here, timeout=LIMIT)
+    client = await joined(run, here, attach={**LAUNCH, "subProcess": True})
     stop = await client.wait_event("stopped", timeout=LIMIT)
     assert "codes 7 7 7" in log(user, 0)
     await resume(client, stop["threadId"])

@@ -10,8 +10,9 @@ import sys
 
 import pytest
 
-from tests.real.command_line.launched_job import ATTACH, finish, go_on, launch, listening_or_calling
-from tests.support.processes.commands import LIMIT, User, line_of, listed
+from tests.real.command_line.launched_job import finish, go_on, launch, listening_or_calling
+from tests.real.driving import joined
+from tests.support.processes.commands import User, line_of, listed
 
 pytestmark = [pytest.mark.real, pytest.mark.heavy, pytest.mark.timeout(120)]
 
@@ -91,9 +92,8 @@ async def test_workers_that_pass_their_rank_to_torch(user: User, how: str) -> No
     with_torch(user)
     script = user.script(SPAWNS)
     run = await launch(user, script, how)
-    client = await run.client()
     lines = [line_of(script, "square"), line_of(script, "in a child")]
-    await client.handshake(ATTACH, breakpoints={script: lines}, timeout=LIMIT)
+    client = await joined(run, {script: lines})
     entries = await listed(client, "line", lines[0], lines[0])
     assert [entry["rank"] for entry in entries] == [0, 1]
     frames = await go_on(client, entries)
@@ -113,9 +113,8 @@ async def test_a_main_process_that_starts_the_others_and_is_a_rank(
     with_torch(user)
     script = user.script(MAIN_AND_ONE)
     run = await launch(user, script, options=options)
-    client = await run.client()
     here = line_of(script, "here")
-    await client.handshake(ATTACH, breakpoints={script: [here]}, timeout=LIMIT)
+    client = await joined(run, {script: [here]})
     await go_on(client, await listed(client, "line", here, here))
     await finish(client)
     done = await run.ends()

@@ -13,6 +13,7 @@ import pytest
 from dap_mux.client import RequestFailed
 from dap_mux.pure.protocol.framing import encode_frame
 from dap_mux.system.user_files import new_token
+from tests.real.driving import joined
 from tests.support.processes.commands import LIMIT, User
 from tests.support.processes.run_command import start
 from tests.support.security import INITIALIZE, attach, secret_in
@@ -36,10 +37,9 @@ async def test_no_secret_in_any_log_at_any_level(user: User, token: Path) -> Non
     with pytest.raises(RequestFailed, match="wrong token"):
         await stranger.handshake({"token": wrong}, timeout=LIMIT)
     await breaks_off(await run.session(), broken_frames(secret))
-    client = await run.client()
     stop_at = {str(user.folder / "train.py"): [{"line": 3, "condition": "ranks(0):"}]}
     arguments = {"token": secret, "logToFile": True, "justMyCode": True}
-    await client.handshake(arguments, breakpoints=stop_at, timeout=LIMIT)
+    client = await joined(run, stop_at, attach=arguments)
     stop = await client.wait_event("stopped", timeout=LIMIT)
     started_with = words_of(user.processes())
     assert len(started_with) >= 6, "the command and its ranks"

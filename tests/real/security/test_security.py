@@ -10,6 +10,7 @@ import pytest
 
 from dap_mux.client import DapClient, RequestFailed
 from dap_mux.system.user_files import new_token, token_of
+from tests.real.driving import joined
 from tests.support.processes.commands import LIMIT, User
 from tests.support.processes.waiting import until
 from tests.support.security import (
@@ -94,9 +95,8 @@ async def test_beyond_loopback_the_same_user_needs_the_token_too(user: User, tok
     with pytest.raises(RequestFailed, match="requires a token"):
         await stranger.handshake({"justMyCode": True}, timeout=LIMIT)
     await stranger.wait_for(lambda: not stranger.open, timeout=LIMIT)
-    stock = await command.client("stock")
     secret = secret_in(token)
-    await stock.handshake({"justMyCode": True, "token": secret}, timeout=LIMIT)
+    stock = await joined(command, name="stock", attach={"justMyCode": True, "token": secret})
     await stock.disconnect()
 
 
