@@ -72,10 +72,10 @@ def elsewhere(user: User) -> Path:
     return folder
 
 
-async def test_a_breakpoint_that_ranks_lack_is_mended(
+async def wrongly_mapped(
     user: User, own_server: CodeServer, open_window: OpenWindow
-) -> None:
-    """The ranks run the same program in another folder, which launch.json does not know."""
+) -> tuple[Window, dict[str, str]]:
+    """A window that has attached to ranks whose folder launch.json does not know; what it lacks."""
     there = elsewhere(user)
     run = await start(user, str(there / EXAMPLE), "--steps", "100000", n=2)
     wrong = [{"localRoot": "${workspaceFolder}", "remoteRoot": "/nowhere"}]
@@ -86,8 +86,15 @@ async def test_a_breakpoint_that_ranks_lack_is_mended(
     await window.toggle_breakpoint(EXAMPLE, REDUCE)
     await window.start(name)
     await window.page.locator(".squiggly-warning").first.wait_for()
+    return window, {"localRoot": "${workspaceFolder}", "remoteRoot": str(there)}
+
+
+async def test_a_breakpoint_that_ranks_lack_is_mended(
+    user: User, own_server: CodeServer, open_window: OpenWindow
+) -> None:
+    """The ranks run the same program in another folder, which launch.json does not know."""
+    window, mended = await wrongly_mapped(user, own_server, open_window)
     launch = user.folder / ".vscode/launch.json"
-    mended = {"localRoot": "${workspaceFolder}", "remoteRoot": str(there)}
     fix = "Add path mapping to"
     await window.quick_fix(EXAMPLE, REDUCE, fix, lambda: mappings(launch) == [mended])
 
@@ -116,17 +123,7 @@ async def test_after_a_mapping_has_been_written_one_attaches_again(
     user: User, own_server: CodeServer, open_window: OpenWindow
 ) -> None:
     """The breakpoint is met then, and what was written need not be saved first."""
-    there = elsewhere(user)
-    run = await start(user, str(there / EXAMPLE), "--steps", "100000", n=2)
-    wrong = [{"localRoot": "${workspaceFolder}", "remoteRoot": "/nowhere"}]
-    port = (await run.session())["port"]
-    own_server.knows(run.session_path)
-    name = configuration(user, port, type="dap-mux", pathMappings=wrong)
-    window = await open_window(own_server)
-    await window.toggle_breakpoint(EXAMPLE, REDUCE)
-    await window.start(name)
-    await window.page.locator(".squiggly-warning").first.wait_for()
+    window, mended = await wrongly_mapped(user, own_server, open_window)
     await window.quick_fix_and(EXAMPLE, REDUCE, "Add path mapping to", "Attach Again")
     await window.stands_at(REDUCE)  # the other rank may have been beyond it, and waits for this one
-    mended = {"localRoot": "${workspaceFolder}", "remoteRoot": str(there)}
     assert mappings(user.folder / ".vscode/launch.json") == [mended]
