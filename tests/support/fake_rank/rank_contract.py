@@ -406,30 +406,6 @@ async def disconnect_hangs_up(bench: Bench) -> None:
 
 
 Check = Callable[[Bench], Awaitable[None]]
-CHECKS: Final[list[Check]] = [
-    attach_is_answered_after_configuration_done,
-    speaks_before_it_is_spoken_to,
-    it_offers_what_the_double_offers,
-    attach_needs_arguments,
-    nothing_is_available_before_attach,
-    breakpoints_have_small_ids_and_move,
-    a_stop_speaks_of_all_threads,
-    ids_are_small_and_last_as_long_as_their_call,
-    wrong_ids_are_errors,
-    values_can_be_read_and_set,
-    a_step_is_answered_then_continues_then_stops,
-    a_step_is_brief_once_patched,
-    step_out_ends_at_the_call,
-    pause_stops_a_running_rank,
-    a_running_rank_evaluates_without_a_frame_only,
-    continue_while_running_kills_the_connection,
-    exception_info_while_running_kills_it,
-    exception_info_without_an_exception_is_made_up,
-    loaded_sources_kills_it,
-    restart_frame_kills_it,
-    cancel_kills_it,
-    disconnect_says_terminated_first,
-]
 # What debugpy's adapter makes of its rank: one that calls us has none.
 ADAPTERS: Final[list[Check]] = [
     attach_is_answered_after_configuration_done,
@@ -444,6 +420,19 @@ ADAPTERS: Final[list[Check]] = [
     restart_frame_kills_it,
     cancel_kills_it,
     disconnect_says_terminated_first,
+]
+CHECKS: Final[list[Check]] = [
+    *ADAPTERS,
+    breakpoints_have_small_ids_and_move,
+    a_stop_speaks_of_all_threads,
+    ids_are_small_and_last_as_long_as_their_call,
+    wrong_ids_are_errors,
+    values_can_be_read_and_set,
+    a_step_is_answered_then_continues_then_stops,
+    a_step_is_brief_once_patched,
+    step_out_ends_at_the_call,
+    a_running_rank_evaluates_without_a_frame_only,
+    exception_info_without_an_exception_is_made_up,
 ]
 FAILING: Final[list[Check]] = [an_uncaught_exception_stops, the_end_is_told_by_terminated_alone]
 CALLERS: Final[list[Check]] = [
