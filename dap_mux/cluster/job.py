@@ -21,6 +21,7 @@ from anyio import to_thread
 from dap_mux.cluster.records import RankRecord, record_of
 from dap_mux.pure.errors import DapMuxError
 from dap_mux.pure.printable import printable
+from dap_mux.rank.environ import POST_MORTEM
 from dap_mux.rank.ready import failure_file
 from dap_mux.rank.starter import starter_variables
 from dap_mux.system import procfs
@@ -45,6 +46,8 @@ class Job:
     env: Mapping[str, str | None] = field(default_factory=dict)
     """Added to our own environment; None removes a variable."""
     cwd: Path | None = None
+    hold: str = ""
+    """`DAP_MUX_POST_MORTEM` of the ranks, unless our own environment has it; "" sets none."""
     ends_with_us: bool = False
     """Whether ranks that have never had a debugger end with this process."""
 
@@ -56,8 +59,10 @@ class Job:
         left_out = (DIAL, *without)
         ours = {name: text for name, text in os.environ.items() if name not in left_out}
         given = {**ours, **self.env}
+        hold = {POST_MORTEM: self.hold} if self.hold else {}
         return {
             **recorder_variables(given),
+            **hold,
             **{name: text for name, text in given.items() if text is not None},
             **starter_variables(ends_with_us=self.ends_with_us),
         }
@@ -218,12 +223,17 @@ class ForeignProcess:
             return not select.select([self._descriptor], [], [], 0)[0]
         return procfs.exists(self.pid)
 
-    async def ended(self) -> None:
-        """Wait until it has ended."""
+    async def ended(self) -> int | None:
+        """Wait until it has ended; return its exit code if its parent has not waited for it yet.
+
+        torchrun looks ten times a second, so there it is known; mpirun waits at once.
+        """
         if self._descriptor is not None:
             await anyio.wait_readable(self._descriptor)
         while self.alive():  # noqa: ASYNC110  (there is no event)
             await anyio.sleep(ENDED_POLL_INTERVAL_S)
+        status = procfs.wait_status(self.pid)
+        return None if status is None else os.waitstatus_to_exitcode(status)
 
     def kill(self) -> None:
         """Kill it, if it runs."""

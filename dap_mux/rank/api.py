@@ -28,7 +28,7 @@ from dap_mux.rank.debugger_wait import (
     wait_or_end,
 )
 from dap_mux.rank.dial import ADDRESS, Target, dial, target_of
-from dap_mux.rank.environ import Place, first_port, place_of
+from dap_mux.rank.environ import DEFAULT_LIMIT_S, Place, first_port, hold_of, place_of
 from dap_mux.rank.listen import (
     candidate_ports,
     is_debugged,
@@ -151,7 +151,7 @@ class Setup:
     """More fields of its record: what its framework knows, such as `userThreads`."""
     by_engine: bool = False
     """Whether an engine tells the session where this process listens: nothing else does then."""
-    hold: float | None = post_mortem.DEFAULT_LIMIT_S
+    hold: float | None = DEFAULT_LIMIT_S
     """Seconds that an uncaught exception is held, unless `DAP_MUX_POST_MORTEM` says otherwise."""
 
 
@@ -189,7 +189,7 @@ def listen(port: int | None = None, *, host: str = "127.0.0.1") -> tuple[str, in
     """
     # A program that was not launched by dap-mux does not wait for a debugger at its end.
     launched = os.environ.get(RENDEZVOUS) or os.environ.get(ADDRESS)
-    hold = post_mortem.DEFAULT_LIMIT_S if launched else 0
+    hold = DEFAULT_LIMIT_S if launched else 0
     return start(Setup(host=host, port=port, hold=hold))
 
 
@@ -241,12 +241,11 @@ def settrace(
 def _listen_once(place: Place, setup: Setup) -> tuple[str, int]:
     with _started.lock:
         if _started.address is None:
-            limit = post_mortem.limit_of(os.environ, setup.hold)
+            hold = hold_of(os.environ, setup.hold)
             with keep_breakpoint_hook():
                 _started.address = _listen(place, setup)
-            if limit is not None:
-                told = _told_of_failures(setup)
-                post_mortem.arm(place, limit, "{}:{}".format(*_started.address), told)
+            told = _told_of_failures(setup)
+            post_mortem.arm(place, hold, "{}:{}".format(*_started.address), told)
         elif setup.port not in (None, 0, _started.address[1]):
             say(place, f"already listens on {_started.address[1]}; port {setup.port} is not used")
         return _started.address

@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 MONARCH = MONARCH_RANK, MONARCH_SIZE = ("MONARCH_RANK_", "MONARCH_SIZE_")
 """What `monarch exec` puts in front of the names of dimensions."""
@@ -285,3 +286,48 @@ def _help(environ: Mapping[str, str], name: str) -> str:
 def _port(text: str) -> int | None:
     text = text.strip()
     return int(text) if text.isascii() and text.isdigit() and 0 < int(text) <= LAST_PORT else None
+
+
+# For how long a rank that fails waits for a debugger.
+
+POST_MORTEM = "DAP_MUX_POST_MORTEM"
+DEFAULT_LIMIT_S = 300.0
+"""Seconds. Shorter than what collectives of the other ranks wait (gloo 30 min, NCCL 10 min)."""
+
+
+class Hold(NamedTuple):
+    """For how long (s) a failed rank waits for a debugger; 0: only one that is there is shown it.
+
+    `unvisited`: a rank that has never had a debugger; `visited`: one whose debugger has left.
+    """
+
+    unvisited: float
+    visited: float
+
+
+SWITCHES: dict[str, Hold | None] = {
+    "off": None,
+    "no": None,
+    "on": Hold(DEFAULT_LIMIT_S, DEFAULT_LIMIT_S),
+    "yes": Hold(DEFAULT_LIMIT_S, DEFAULT_LIMIT_S),
+    "debugged": Hold(0.0, DEFAULT_LIMIT_S),
+}
+
+
+def hold_of(environ: Mapping[str, str], default: float | None) -> Hold | None:
+    """How long a rank waits for a debugger at its end, or None for "do not hold".
+
+    `default`: seconds, where the variable is not set. Raises ValueError.
+    """
+    text = environ.get(POST_MORTEM, "").strip().lower()
+    if text in SWITCHES:
+        return SWITCHES[text]
+    if not text:
+        return None if default is None else Hold(default, default)
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds < float("inf"):
+        raise ValueError(f"{POST_MORTEM}={text}: must be a number of seconds, `on` or `off`")
+    return Hold(seconds, seconds)

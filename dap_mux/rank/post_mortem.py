@@ -17,18 +17,18 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from inspect import currentframe
 from pathlib import Path
-from sysconfig import get_paths
 from types import FrameType, SimpleNamespace, TracebackType
 from typing import Any
 
 import debugpy  # noqa: T100
 
-from dap_mux.rank.debugger_wait import wait_for_debugger
-from dap_mux.rank.environ import Place
+from dap_mux.rank.black_box import BlackBox, entries, is_library
+from dap_mux.rank.debugger_wait import visits, wait_for_debugger
+from dap_mux.rank.environ import POST_MORTEM, Hold, Place
 from dap_mux.rank.hidden_frames import users_part
 from dap_mux.rank.in_process import the_debugger
 from dap_mux.rank.injected.attach.pydevd_patches import MADE_UP
@@ -156,13 +156,6 @@ def was_shown(error: BaseException) -> bool:
     return copied and bool(the_debugger().break_on_user_uncaught_exceptions)
 
 
-def entries(trace: TracebackType | None) -> Iterator[TracebackType]:
-    """The entries of a traceback, outermost first."""
-    while trace is not None:
-        yield trace
-        trace = trace.tb_next
-
-
 def _frame_to_show(debugger: Any, trace: TracebackType) -> FrameType:
     """The innermost frame of the user's code, as debugpy's own filter chooses it."""
     by_my_code_alone = SimpleNamespace(ignore_libraries=False)
@@ -176,47 +169,22 @@ def _frame_to_show(debugger: Any, trace: TracebackType) -> FrameType:
     return theirs[-1] if theirs else found[-1].tb_frame
 
 
-VARIABLE = "DAP_MUX_POST_MORTEM"
-DEFAULT_LIMIT_S = 300.0
-"""Seconds. Shorter than what collectives of the other ranks wait (gloo 30 min, NCCL 10 min)."""
 EXIT_PRIORITY = 10_000
 """Among the finalizers of a worker: its queues must not have been emptied yet."""
 MAX_TEXT = 200
-SWITCHES: dict[str, float | None] = {
-    "off": None,
-    "no": None,
-    "on": DEFAULT_LIMIT_S,
-    "yes": DEFAULT_LIMIT_S,
-}
 
 
-def limit_of(environ: Mapping[str, str], default: float | None) -> float | None:
-    """How long a rank waits for a debugger at its end: seconds, or None for "do not hold".
-
-    0 seconds: shown to a debugger that is attached already, waiting for none. Raises ValueError.
-    """
-    text = environ.get(VARIABLE, "").strip().lower()
-    if not text:
-        return default
-    if text in SWITCHES:
-        return SWITCHES[text]
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = -1.0
-    if not 0 <= seconds < float("inf"):
-        raise ValueError(f"{VARIABLE}={text}: must be a number of seconds, `on` or `off`")
-    return seconds
-
-
-def arm(place: Place, limit: float, address: str, told: Sequence[Path] = ()) -> None:
+def arm(place: Place, hold: Hold | None, address: str, told: Sequence[Path] = ()) -> None:
     """From now on, hold this process at an uncaught exception. Call it once, debugpy running.
 
-    `address` is where a debugger can attach; `limit` is as `limit_of` gives it; `told` are files
+    `address` is where a debugger can attach; `hold` is as `hold_of` gives it; `told` are files
     for whoever started it, to say of the failure.
     """
-    note_what_is_shown()
-    watch = Watch(place, limit, address, told)
+    if hold is not None:
+        note_what_is_shown()
+    elif not told:
+        return
+    watch = Watch(place, hold, address, told)
     on_audit_event("sys.excepthook", watch.before_excepthook)
     if "multiprocessing" in sys.modules or "--multiprocessing-fork" in sys.orig_argv:
         watch.at_the_end_of_a_worker()
@@ -225,10 +193,13 @@ def arm(place: Place, limit: float, address: str, told: Sequence[Path] = ()) -> 
 class Watch:
     """Looks at what ends this process, and holds it."""
 
-    def __init__(self, place: Place, limit: float, address: str, told: Sequence[Path] = ()) -> None:
+    def __init__(
+        self, place: Place, hold: Hold | None, address: str, told: Sequence[Path] = ()
+    ) -> None:
         self._told = told
+        self._box = BlackBox(told[0]) if told else None
         self._place = place
-        self._limit = limit
+        self._hold_for = hold
         self._address = address
         self._pid = os.getpid()
 
@@ -272,11 +243,12 @@ class Watch:
             os.getpid() != self._pid  # a forked child is no rank
             or isinstance(error, KeyboardInterrupt | SystemExit)
             or threading.current_thread() is not threading.main_thread()
-            or was_shown(error)
         ):
             return
         trace = users_part(trace)
-        if trace is None:
+        if self._box is not None:
+            self._box.failed(error, trace)
+        if trace is None or self._hold_for is None or was_shown(error):
             return  # a syntax error in the program has no frames
         try:
             self._hold(error, trace)
@@ -295,19 +267,21 @@ class Watch:
             why = "lost its debugger before that let it end; it is held again,"
 
     def _somebody_comes(self, why: str) -> bool:
-        if not self._limit:
+        assert self._hold_for is not None
+        limit = self._hold_for.visited if visits() else self._hold_for.unvisited
+        if not limit:
             return False
         say(
             self._place,
-            f"{why} at most {self._limit:g} s for a debugger to look "
-            f"({self._address}; {VARIABLE}=off: never)",
+            f"{why} at most {limit:g} s for a debugger to look "
+            f"({self._address}; {POST_MORTEM}=off: never)",
         )
-        self._tell(time.time() + self._limit)
-        came = wait_for_debugger(self._limit)
+        self._tell(time.time() + limit)
+        came = wait_for_debugger(limit)
         self._tell(None)
         if came:
             return True
-        say(self._place, f"had no debugger attached within {self._limit:g} s; exiting")
+        say(self._place, f"had no debugger attached within {limit:g} s; exiting")
         return False
 
     def _tell(self, until: float | None) -> None:
@@ -333,18 +307,10 @@ def _is_torchs(trace: TracebackType | None) -> bool:
 def _name_and_place(error: BaseException, trace: TracebackType) -> str:
     """`ValueError at train.py:41`: the innermost line of the program's own, if there is one."""
     all_entries = list(entries(trace))
-    own = [one for one in all_entries if not _is_library(one.tb_frame.f_code.co_filename)]
+    own = [one for one in all_entries if not is_library(one.tb_frame.f_code.co_filename)]
     last = (own or all_entries)[-1]
     name = Path(last.tb_frame.f_code.co_filename).name
     return f"{type(error).__name__} at {name}:{last.tb_lineno}"
-
-
-def _is_library(file: str) -> bool:
-    """Whether this is no code of the program's: Python's own, or what is installed."""
-    if not {"site-packages", "dist-packages"}.isdisjoint(Path(file).parts):
-        return True
-    folders = (get_paths()[name] + os.sep for name in ("stdlib", "platstdlib"))
-    return file.startswith(("<frozen ", *folders))
 
 
 def _in_short(error: BaseException, trace: TracebackType) -> str:

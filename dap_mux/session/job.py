@@ -29,6 +29,7 @@ from dap_mux.pure.errors import UsageError
 from dap_mux.pure.rank_sets import RankId, fold
 from dap_mux.session.session import Session
 from dap_mux.session.terminal_output import Echo, say
+from dap_mux.system.config import LaunchOptions, RunOptions
 from dap_mux.system.session_files import SessionFile
 from dap_mux.system.user_files import foreign
 
@@ -62,6 +63,9 @@ class JobRanks(Protocol):
 
     async def restart(self) -> None:
         """Start the ranks again. Raises UsageError."""
+
+    def report_end(self, code: int, options: RunOptions | LaunchOptions) -> None:
+        """Print which rank of a failed job failed first. Raises UsageError."""
 
     def signal_notice(self, number: signal.Signals, *, first: bool) -> str:
         """Return the message for a signal that is about to be handled."""
@@ -114,6 +118,11 @@ class Job:
         if self.echo:
             self.echo.catch_up(final=True)
         return 128 + self._signal if self._signal is not None else code
+
+    def report_end(self, code: int, options: RunOptions | LaunchOptions) -> None:
+        """Say what a job has failed of, unless somebody has ended it."""
+        if code and not self.ending:
+            self.ranks.report_end(code, options)
 
     async def stop_for_restart(self) -> None:
         """Wait until a client asks for a restart, and stop the ranks."""

@@ -24,6 +24,7 @@ from dap_mux.pure.errors import DapMuxError, NothingToConnect, UsageError
 from dap_mux.pure.printable import one_line
 from dap_mux.pure.rank_sets import RankId
 from dap_mux.session.dial_out import dial_variables
+from dap_mux.session.end_of_job import Endings, hold_text
 from dap_mux.session.job import (
     FILES_PER_OWN_RANK,
     FailureReports,
@@ -37,7 +38,7 @@ from dap_mux.session.job import (
 from dap_mux.session.rank_sources import RankSources
 from dap_mux.session.session import Session, endpoint_of, open_session, settings_of
 from dap_mux.session.terminal_output import Echo, say, set_up_log
-from dap_mux.system.config import Config, LaunchOptions, RerunOptions
+from dap_mux.system.config import Config, LaunchOptions, RerunOptions, RunOptions
 from dap_mux.system.config.options import Address
 from dap_mux.system.temporary_folders import log_folder
 
@@ -92,7 +93,7 @@ async def _run_launcher(
     options: LaunchOptions, console: InlineConsole | None, output: Path | None
 ) -> int:
     config = options.config
-    job = launcher_job(config, options.command, output)
+    job = launcher_job(config, options.command, output, hold_text(options.hold))
     job.program()
     dial = config.dial_listen
     if dial.host in LOOPBACK:
@@ -109,10 +110,15 @@ async def _run_launcher(
         await greet(session, settings.job_name, text, waits=config.wait, console=bool(console))
         ranks = LauncherRanks(session, launched, dial=options.dial)
         echo = Echo.of_file(output) if output else None
-        return await Job(session, ranks, console=console, echo=echo).run()
+        running = Job(session, ranks, console=console, echo=echo)
+        code = await running.run()
+        running.report_end(code, options)
+        return code
 
 
-def launcher_job(config: Config, command: tuple[str, ...], output: Path | None) -> LauncherJob:
+def launcher_job(
+    config: Config, command: tuple[str, ...], output: Path | None, hold: str = ""
+) -> LauncherJob:
     """Return what to start, from the configuration."""
     return LauncherJob(
         command=command,
@@ -120,6 +126,7 @@ def launcher_job(config: Config, command: tuple[str, ...], output: Path | None) 
         wait=config.wait,
         output=output,
         cwd=Path.cwd(),
+        hold=hold,
     )
 
 
@@ -140,6 +147,7 @@ class LauncherRanks:
         self._launched = launched
         self._failures, self._exit_reasons = FailureReports(session), ExitReasons()
         self._ranks: dict[RankId, ForeignProcess | None] = {}
+        self._endings = Endings()
 
     async def serve(self, job: Job) -> int:
         """Follow the ranks until the launcher has ended; return its exit code."""
@@ -157,7 +165,13 @@ class LauncherRanks:
 
     async def restart(self) -> None:
         """Start the launcher again. Raises UsageError."""
+        self._endings.clear()
         self._launched.start()
+
+    def report_end(self, code: int, options: RunOptions | LaunchOptions) -> None:
+        """Print which rank failed first. Raises UsageError."""
+        missing = [id for id, process in self._ranks.items() if process is None]
+        self._endings.report(code, missing, options)
 
     def signal_notice(self, _: signal.Signals, *, first: bool) -> str:
         """Every signal goes to the launcher."""
@@ -263,13 +277,15 @@ class LauncherRanks:
         file = self._launched.failure_file(process)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._failures.follow, lambda: [(id, file)])
-            await process.ended()
+            seen = await process.ended()
             tasks.cancel_scope.cancel()
         if self._ranks[id] is process:
             self._failures.look(id, file)
             reason = self._exit_reasons.if_killed_for_memory(process.pid)
             own = process.pid == self._launched.pid
             code = await self._launched.ended() if own else None
+            in_words = reason if seen is None else self._exit_reasons.of(process.pid, seen)
+            self._endings.note(id, process.pid, seen if code is None else code, in_words, file)
             self._session.driver.feed(inputs.RankExited(id, code, reason, job.ending))
 
 
@@ -304,5 +320,5 @@ async def rerun_task(options: RerunOptions) -> int:
     found = await run_command((*command, "check"), within=CHECK_TIMEOUT_S)
     if found.code != 0:
         raise NothingToConnect(one_line(found.err.strip().rpartition("\n")[2])[:MAX_REASON])
-    launched = LaunchOptions(options.config, (*_AS_RANK, *command), name=options.key)
+    launched = LaunchOptions(options.config, (*_AS_RANK, *command), name=options.key, hold="on")
     return await run_launcher(launched)

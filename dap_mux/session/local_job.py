@@ -16,6 +16,7 @@ from dap_mux.engine import inputs
 from dap_mux.pure.endpoint import Endpoint
 from dap_mux.pure.rank_sets import RankId, fold
 from dap_mux.session.dial_out import dial_variables
+from dap_mux.session.end_of_job import Endings, hold_text
 from dap_mux.session.job import (
     FILES_PER_OWN_RANK,
     FailureReports,
@@ -27,7 +28,7 @@ from dap_mux.session.job import (
 )
 from dap_mux.session.session import Session, endpoint_of, open_session, settings_of
 from dap_mux.session.terminal_output import Echo, say, set_up_log
-from dap_mux.system.config import Config, RunOptions
+from dap_mux.system.config import Config, LaunchOptions, RunOptions
 from dap_mux.system.config.options import Address
 from dap_mux.system.temporary_folders import log_folder
 
@@ -45,7 +46,7 @@ async def run_job(options: RunOptions, console: InlineConsole | None = None) -> 
 
 async def _run_job(options: RunOptions, console: InlineConsole | None, log_dir: Path) -> int:
     config = options.config
-    job = local_job(config, options.command, options.world_size, log_dir)
+    job = local_job(config, options.command, options.world_size, log_dir, hold_text(options.hold))
     settings = replace(settings_of(config, owns_job=True), job_name=job_name(options.command))
     dial = Address(LOOPBACK, 0) if options.dial else None
     ports = range(config.base_port, config.base_port + options.world_size)
@@ -60,8 +61,10 @@ async def _run_job(options: RunOptions, console: InlineConsole | None, log_dir: 
         await greet(session, settings.job_name, text, waits=job.wait, console=console is not None)
         ranks = LocalRanks(session, cluster, dial=options.dial)
         ranks.announce_ranks()
-        code = await Job(session, ranks, console=console, echo=Echo(cluster.ranks)).run()
-    _report(cluster)
+        running = Job(session, ranks, console=console, echo=Echo(cluster.ranks))
+        code = await running.run()
+        _report(cluster)
+        running.report_end(code, options)
     return code
 
 
@@ -70,7 +73,9 @@ def job_name(command: tuple[str, ...]) -> str:
     return command[1] if command[0] == "-m" else command[0]
 
 
-def local_job(config: Config, command: tuple[str, ...], size: int, log_dir: Path) -> LocalJob:
+def local_job(
+    config: Config, command: tuple[str, ...], size: int, log_dir: Path, hold: str = ""
+) -> LocalJob:
     """Return what to start, from the configuration."""
     return LocalJob(
         command=command,
@@ -79,6 +84,7 @@ def local_job(config: Config, command: tuple[str, ...], size: int, log_dir: Path
         wait=config.wait,
         log_dir=log_dir,
         cwd=Path.cwd(),
+        hold=hold,
     )
 
 
@@ -92,6 +98,7 @@ class LocalRanks:
         self._dial = dial
         self._cluster = cluster
         self._failures, self._exit_reasons = FailureReports(session), ExitReasons()
+        self._endings = Endings()
 
     def announce_ranks(self) -> None:
         """Tell the engine which ranks to expect; it connects once they say that they listen."""
@@ -118,8 +125,13 @@ class LocalRanks:
 
     async def restart(self) -> None:
         """Start every rank again. Raises UsageError."""
+        self._endings.clear()
         await self._cluster.restart()
         self.announce_ranks()
+
+    def report_end(self, code: int, options: RunOptions | LaunchOptions) -> None:
+        """Print which rank failed first. Raises UsageError."""
+        self._endings.report(code, (), options)
 
     def signal_notice(self, _: signal.Signals, *, first: bool) -> str:
         """Say what the signal does."""
@@ -158,6 +170,7 @@ class LocalRanks:
         self._failures.look(id, rank.failure_file)
         by_us = rank.being_stopped
         reason = self._exit_reasons.of(rank.pid, code, by_us=by_us)
+        self._endings.note(id, rank.pid, code, reason, rank.failure_file)
         self._session.driver.feed(inputs.RankExited(id, code, reason, by_us))
 
     def _failure_files(self) -> list[tuple[RankId, Path]]:

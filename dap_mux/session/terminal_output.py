@@ -29,6 +29,11 @@ def say(text: str) -> None:
     _print(f"dap-mux: {printable(text)}")
 
 
+def say_more(line: str) -> None:
+    """Print a line that belongs to the message before it."""
+    _print(printable(line))
+
+
 def alert(text: str) -> None:
     """Print a message that must not be overlooked: in red where standard error shows colours."""
     line = f"dap-mux: {printable(text)}"

@@ -26,6 +26,7 @@ _PROC: Final = Path("/proc")
 _TCP_TABLES: Final = ("tcp", "tcp6")
 _ENDED: Final = frozenset("ZXx")  # a zombie has ended, too
 _CPU: Final = slice(11, 13)  # utime and stime
+_WAIT_STATUS: Final = 49  # index of exit_code, as below
 _STARTED: Final = 19  # index of starttime among the fields of stat from the third on
 _SOCKET: Final = r"socket:\[(\d+)\]"
 
@@ -73,6 +74,16 @@ def stat(pid: Process) -> Stat | None:
     if len(fields) <= _STARTED:
         return None
     return Stat(fields[0], fields[_STARTED], sum(map(int, fields[_CPU])) / os.sysconf("SC_CLK_TCK"))
+
+
+def wait_status(pid: Process) -> int | None:
+    """Return the status that the parent of a zombie has still to wait for, as `os.wait` gives it.
+
+    None where it has waited, or the process still runs.
+    """
+    fields = (_read(pid, "stat") or "").rpartition(")")[2].split()
+    known = len(fields) > _WAIT_STATUS and fields[0] == "Z"
+    return int(fields[_WAIT_STATUS]) if known else None
 
 
 def parent(pid: Process) -> int | None:

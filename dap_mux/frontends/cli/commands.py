@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import REMAINDER, ArgumentParser, BooleanOptionalAction, _ActionsContainer
 from collections.abc import Callable
+from pathlib import Path
 
 from msgspec import Struct
 
@@ -65,6 +66,20 @@ def _run(parser: ArgumentParser) -> None:
         parser,
         "--dial",
         "ranks connect to the session instead of listening: no ports, less memory, faster",
+    )
+    parser.add_argument(
+        "--hold",
+        nargs="?",
+        const="on",
+        metavar="S",
+        help="hold each rank at an uncaught exception for S seconds (300), so that a debugger can "
+        "attach (default: only ranks that have had one)",
+    )
+    parser.add_argument(
+        "--end-json",
+        type=Path,
+        metavar="FILE",
+        help="write to FILE which rank of a job that fails failed first",
     )
     surface = parser.add_mutually_exclusive_group()
     _flag(surface, "--headless", "only serve editors (default)")

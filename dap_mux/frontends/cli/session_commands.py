@@ -79,7 +79,7 @@ def run_options(args: Namespace) -> RunOptions:
     config, size = load_config(args), world_size(args.world_size or "1")
     if config.mesh and config.mesh.size != size:
         raise UsageError(f"mesh {config.mesh} has {config.mesh.size} ranks, but -n is {size}")
-    return RunOptions(config, command, size, dial=args.dial)
+    return RunOptions(config, command, size, args.dial, args.hold, args.end_json)
 
 
 def launch_options(args: Namespace) -> LaunchOptions:
@@ -89,7 +89,8 @@ def launch_options(args: Namespace) -> LaunchOptions:
             f"-n {args.world_size}: only for scripts and modules; the launcher "
             f"({args.launcher[0]}) decides how many ranks it starts"
         )
-    return LaunchOptions(load_config(args), tuple(args.launcher), dial=args.dial)
+    launcher = tuple(args.launcher)
+    return LaunchOptions(load_config(args), launcher, args.dial, "", args.hold, args.end_json)
 
 
 def world_size(text: str) -> int:

@@ -281,6 +281,10 @@ class RunOptions(Struct, frozen=True):
     command: tuple[str, ...]
     world_size: int
     dial: bool = False
+    hold: str | None = None
+    """`DAP_MUX_POST_MORTEM` of the ranks, unless the environment has it; None: `debugged`."""
+    end_json: Path | None = None
+    """A file for the end of a job that has failed."""
 
 
 class LaunchOptions(Struct, frozen=True):
@@ -292,6 +296,9 @@ class LaunchOptions(Struct, frozen=True):
     """Ranks connect to the session, on `config.dial_listen`, instead of listening."""
     name: str = ""
     """The job, as messages to the user name it; "" names the launcher."""
+    hold: str | None = None
+    """As in `RunOptions`; so is `end_json`."""
+    end_json: Path | None = None
 
 
 class RerunOptions(Struct, frozen=True):

@@ -44,6 +44,11 @@ _CONSEQUENCE: Final = re.compile(
 )
 
 
+def is_consequence(message: str) -> bool:
+    """Whether an exception's words say that another rank was missing, or ended this one."""
+    return _CONSEQUENCE.search(message) is not None
+
+
 @dataclass(frozen=True)
 class Failure:
     """An exception that a rank has ended with, as torchelastic's error.json has it; `at`: when."""
@@ -54,7 +59,7 @@ class Failure:
     @property
     def is_consequence(self) -> bool:
         """Whether its words say that another rank was missing, or ended this one."""
-        return _CONSEQUENCE.search(self.message) is not None
+        return is_consequence(self.message)
 
 
 @dataclass

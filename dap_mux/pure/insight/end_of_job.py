@@ -1,0 +1,390 @@
+"""Which rank of a failed job failed first, and how: from what ranks have left behind.
+
+A failure that is a consequence by its own words (a connection that a peer has closed, a time-out,
+SIGTERM) is never first where another rank has a cause of its own. Among causes the earliest is
+first, and that is a guess where two of them lie close together, or on hosts with clocks of their
+own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from pathlib import PurePath
+from signal import Signals
+from typing import Final
+
+from msgspec import Struct, field
+
+from dap_mux.pure.insight.why.after_death import is_consequence
+from dap_mux.pure.printable import one_line, printable
+from dap_mux.pure.rank_sets import RankId, fold, name_ranks
+
+CLOSE_S: Final = 0.05
+"""Two failures within it are in an order that nothing is built on."""
+TOGETHER_S: Final = 1.0
+MAX_LINES: Final = 8
+MAX_MESSAGE_LINES: Final = 6
+MAX_OTHERS: Final = 6
+MAX_HOW: Final = 160
+STOPPED_BY: Final = frozenset({Signals.SIGTERM, Signals.SIGINT, Signals.SIGHUP})
+"""Signals by which a launcher ends the ranks that are left."""
+UNCAUGHT: Final = 1
+"""Python's exit code after an exception."""
+_FRAME: Final = re.compile(r'  File "(.*)", line (\d+) in (.*)')
+_CURRENT: Final = "Current thread 0x"
+_THREAD: Final = "Thread 0x"
+_LIBRARY: Final = re.compile(r"[/\\](?:site|dist)-packages[/\\]|[/\\]lib[/\\]python3|^<frozen ")
+_SOURCE: Final = re.compile(r"^\[[^\]\s]*[/\\][^\]\s]*\] ")
+_ADVICE: Final = ". This is typically caused by"
+"""How gloo goes on after what has happened."""
+_DIGITS: Final = re.compile(r"0x[0-9a-f]+|\d+")
+# Ranks differ in these by nature, or they say nothing of the job.
+_NO_VERSIONS: Final = frozenset({"debugpy", "dap_mux"})
+
+
+class Written(Struct, frozen=True):
+    """What a rank has written of its own failure (`dap_mux.rank.black_box`). `time`: its clock."""
+
+    kind: str
+    time: float
+    pid: int
+    type: str = ""
+    message: str = ""
+    code: int | None = None
+    file: str = ""
+    line: int = 0
+    function: str = ""
+    called: str = ""
+    source: str = ""
+    stack: list[str] = []
+    values: dict[str, str] = {}
+    printed: str = ""
+    versions: dict[str, str] = {}
+
+
+class Ended(Struct, frozen=True):
+    """The end of a rank's process, as far as it is known.
+
+    `code`: -n for signal n, None where only its parent knows. `at`: seconds since the epoch.
+    `reason`: a code in words. `crash`: what `faulthandler` has written; `printed`: its last output.
+    """
+
+    rank: RankId
+    host: str
+    pid: int
+    at: float
+    code: int | None = None
+    reason: str = ""
+    written: Written | None = None
+    crash: str = ""
+    printed: str = ""
+
+    @property
+    def failure(self) -> Written | None:
+        """What it has written, unless it ended otherwise after that."""
+        written = self.written
+        if written is None or (self.code is not None and self.code < 0):
+            return written if written is not None and written.kind == "exception" else None
+        if written.kind != "exception" and self.code not in (None, written.code):
+            return None  # a `sys.exit` that the program has caught
+        return written
+
+    @property
+    def failed(self) -> bool:
+        """Whether it ended otherwise than in peace."""
+        return self.failure is not None or bool(self.crash) or self.code not in (None, 0)
+
+    @property
+    def since(self) -> float:
+        """When it failed: the exception's time, or else the process's end."""
+        return self.failure.time if self.failure is not None else self.at
+
+    @property
+    def is_consequence(self) -> bool:
+        """Whether by its own words another rank, or the launcher, brought it to its end."""
+        failure = self.failure
+        if failure is not None and failure.kind == "exception":
+            return is_consequence(f"{failure.type}: {failure.message}")
+        return failure is None and self.code is not None and -self.code in STOPPED_BY
+
+
+class Place(Struct, frozen=True):
+    """A line of the user's own code, with the values of its names. `called`: what it had called."""
+
+    file: str = ""
+    line: int = 0
+    function: str = ""
+    called: str = ""
+    source: str = ""
+    values: dict[str, str] = {}
+
+    def __str__(self) -> str:
+        """Return `train.py:41 in step`."""
+        name = PurePath(self.file.replace("\\", "/")).name
+        return f"{name}:{self.line}" + (f" in {self.function}" if self.function else "")
+
+
+class First(Struct, frozen=True):
+    """The ranks that failed first, alike. `certain`: False for a guess; `because`: either's reason.
+
+    `how`: in one line; `message`: the whole of an exception's text. `printed`: what these ranks
+    alone printed last.
+    """
+
+    ranks: str
+    how: str
+    certain: bool
+    because: str
+    host: str
+    pid: int
+    code: int | None
+    message: str
+    place: Place
+    stack: list[str]
+    printed: list[str]
+
+
+class Other(Struct, frozen=True):
+    """Ranks that ended otherwise than in peace after the first. `after`: seconds."""
+
+    ranks: str
+    after: float
+    how: str
+
+
+class EndOfJob(Struct, frozen=True):
+    """What became of a job. `missing`: ranks that never started; `versions`: by package and rank.
+
+    `code`: the launcher's exit code as a shell shows it.
+    """
+
+    code: int
+    first: First | None
+    others: list[Other]
+    missing: str = ""
+    versions: dict[str, dict[str, str]] = field(default_factory=dict)
+    next: str = ""
+
+
+def end_of_job(
+    code: int, ranks: Sequence[Ended], missing: Iterable[RankId], again: str
+) -> EndOfJob:
+    """Find the first rank. `again`: the command that started the job, without its options."""
+    failed = sorted((one for one in ranks if one.failed), key=lambda one: one.since)
+    absent = [*missing]
+    versions = _versions(ranks)
+    named = name_ranks(absent, ranks[0].rank[0] if ranks else "job") if absent else ""
+    if not failed:
+        return EndOfJob(code, None, [], named, versions)
+    causes = [one for one in failed if not one.is_consequence]
+    first = (causes or failed)[0]
+    alike = [one for one in failed if _same(one, first)]
+    rest = [one for one in failed if one not in alike]
+    certain, because = _belief(first, alike, rest)
+    return EndOfJob(
+        code,
+        _described(first, alike, ranks, certain=certain, because=because),
+        _others(first, rest),
+        named,
+        versions,
+        _next(first, again),
+    )
+
+
+def _same(one: Ended, other: Ended) -> bool:
+    """Whether two ranks failed alike: of the same thing at the same line."""
+    if one.rank == other.rank:
+        return True
+    mine, its = one.failure, other.failure
+    if mine is None or its is None or one.is_consequence or one.code != other.code:
+        return False
+    about = (mine.kind, mine.type, mine.file, mine.line, _DIGITS.sub("#", mine.message))
+    return about == (its.kind, its.type, its.file, its.line, _DIGITS.sub("#", its.message))
+
+
+def _belief(first: Ended, alike: Sequence[Ended], rest: Sequence[Ended]) -> tuple[bool, str]:
+    """Return whether it is certain that these were first, and why that is believed."""
+    if len(alike) > 1 and not rest:
+        return True, "all that failed did so alike"
+    if not rest:
+        return True, "no other rank failed"
+    if first.is_consequence:
+        return False, "it was the earliest, but says itself that another rank was missing or slow"
+    others = [one for one in rest if not one.is_consequence]
+    if not others:
+        return True, "what the others say is the consequence of another rank's end"
+    gap = others[0].since - first.since
+    text = f"it failed {_seconds(gap)} before {_name([others[0]])}"
+    if others[0].host != first.host:
+        return False, f"{text}, by clocks of two hosts"
+    return gap >= CLOSE_S, text
+
+
+def _described(
+    first: Ended, alike: Sequence[Ended], ranks: Sequence[Ended], *, certain: bool, because: str
+) -> First:
+    failure = first.failure
+    others = [one for one in ranks if one not in alike]
+    return First(
+        _name(alike),
+        _how(first),
+        certain,
+        because,
+        first.host,
+        first.pid,
+        first.code,
+        failure.message if failure is not None else "",
+        _place(first),
+        failure.stack if failure is not None else _crash_stack(first.crash),
+        _alone(first, others),
+    )
+
+
+def _place(one: Ended) -> Place:
+    failure = one.failure
+    if failure is not None:
+        return Place(
+            failure.file,
+            failure.line,
+            failure.function,
+            failure.called,
+            failure.source,
+            failure.values,
+        )
+    own = [frame for frame in _crash_frames(one.crash) if not _LIBRARY.search(frame[0])]
+    return Place(own[0][0], int(own[0][1]), own[0][2]) if own else Place()
+
+
+def _how(one: Ended) -> str:
+    """Return `ValueError: no such layer`, `os._exit(3)` or `SIGSEGV (11)`."""
+    failure = one.failure
+    if failure is None:
+        crash = one.crash.partition("\n")[0].removeprefix("Fatal Python error: ").strip()
+        words = one.reason or ("exit code unknown" if one.code is None else f"code {one.code}")
+        return one_line(f"{words}: {crash}" if crash else words)
+    if failure.kind == "exception":
+        message = _short(failure.message)
+        ended = not one.is_consequence and one.code not in (None, 0, UNCAUGHT)
+        then = f", then {one.reason}" if ended and one.reason else ""
+        return one_line(f"{failure.type}: {message}{then}" if message else f"{failure.type}{then}")
+    text = f": {failure.message.strip()}" if failure.message else ""
+    return one_line(f"{failure.kind}({failure.code}){text}")
+
+
+def _short(message: str) -> str:
+    """Return the first line without the place in a library's source that it begins with."""
+    line = _SOURCE.sub("", message.strip().partition("\n")[0]).partition(_ADVICE)[0]
+    return line if len(line) <= MAX_HOW else f"{line[:MAX_HOW]}..."
+
+
+def _others(first: Ended, rest: Sequence[Ended]) -> list[Other]:
+    """Return the others, those that ended alike together."""
+    groups: dict[tuple[str, str], list[Ended]] = defaultdict(list)
+    for one in rest:
+        groups[_DIGITS.sub("#", _how(one)), str(_place(one))].append(one)
+    found = []
+    for group in groups.values():
+        place, how = _place(group[0]), _how(group[0])
+        where = f" at {place}" if place.line else ""
+        called = f", which called {place.called}" if place.called else ""
+        after = max(0.0, min(one.since for one in group) - first.since)
+        found.append(Other(_name(group), after, f"{how}{where}{called}"))
+    return found
+
+
+def _alone(one: Ended, others: Sequence[Ended]) -> list[str]:
+    """Return the last lines that no other rank has printed; numbers in them do not count."""
+    theirs = {_DIGITS.sub("#", line) for other in others for line in _printed(other).splitlines()}
+    lines = [each for each in _printed(one).splitlines() if each.strip()]
+    own = [line for line in lines if _DIGITS.sub("#", line) not in theirs]
+    return [printable(line) for line in own[-MAX_LINES:]]
+
+
+def _printed(one: Ended) -> str:
+    """Return the output before the failure: the traceback that follows it is said otherwise."""
+    return one.failure.printed if one.failure is not None else one.printed
+
+
+def _crash_frames(crash: str) -> list[tuple[str, str, str]]:
+    """Return the frames of the thread that crashed, innermost first: file, line and function."""
+    current = (crash.partition(_CURRENT)[2] or crash).partition(_THREAD)[0]
+    return [(each[1], each[2], each[3]) for each in _FRAME.finditer(current)]
+
+
+def _crash_stack(crash: str) -> list[str]:
+    frames = [each for each in reversed(_crash_frames(crash)) if not _LIBRARY.search(each[0])]
+    return [f"{PurePath(file).name}:{line} in {function}" for file, line, function in frames]
+
+
+def _versions(ranks: Sequence[Ended]) -> dict[str, dict[str, str]]:
+    """Return the packages whose versions differ between ranks: the ranks by version."""
+    found: dict[str, dict[str, list[RankId]]] = defaultdict(lambda: defaultdict(list))
+    for one in ranks:
+        for name, version in (one.written.versions if one.written else {}).items():
+            found[name][version].append(one.rank)
+    return {
+        name: {version: fold(of) for version, of in versions.items()}
+        for name, versions in sorted(found.items())
+        if len(versions) > 1 and name not in _NO_VERSIONS
+    }
+
+
+def _next(first: Ended, again: str) -> str:
+    failure = first.failure
+    if failure is not None and failure.kind == "exception":
+        return f"dap-mux run --hold {again}"
+    return f"dap-mux run --console {again}"
+
+
+def _name(of: Sequence[Ended]) -> str:
+    ids = [one.rank for one in of]
+    return name_ranks(ids, ids[0][0])
+
+
+def _seconds(gap: float) -> str:
+    return f"{gap:.1f} s" if gap >= TOGETHER_S else f"{gap * 1000:.0f} ms"
+
+
+# The block, as the terminal shows it.
+
+
+def lines_of(end: EndOfJob) -> list[str]:
+    """Return the block, the first line being its heading."""
+    first = end.first
+    if first is None:
+        return [f"the job failed: exit code {end.code}; no rank of it failed", *_also(end)]
+    guess = "" if first.certain else " (probably)"
+    lines = [f"the job failed: exit code {end.code}; first{guess}: {first.ranks}, {first.how}"]
+    if first.place.line:
+        called = f", which called {first.place.called}" if first.place.called else ""
+        lines.append(f"  at      {printable(str(first.place))}{called}  ({first.place.file})")
+    if first.place.source:
+        lines.append(f"            {one_line(first.place.source)}")
+    lines += [
+        f"            {one_line(name)} = {one_line(value)}"
+        for name, value in first.place.values.items()
+    ]
+    lines += [f"          {line}" for line in _rest_of_message(first.message)]
+    lines.append(f"  because {first.because}")
+    heads = ["  printed ", *["          "] * len(first.printed)]
+    lines += [f"{head}{line}" for head, line in zip(heads, first.printed, strict=False)]
+    return lines + _also(end)
+
+
+def _rest_of_message(message: str) -> list[str]:
+    lines = [line for line in message.strip().splitlines()[1:] if line.strip()]
+    return [printable(line) for line in lines[:MAX_MESSAGE_LINES]]
+
+
+def _also(end: EndOfJob) -> list[str]:
+    lines = [f"  then    {one.ranks}, {_seconds(one.after)} later: {one.how}" for one in end.others]
+    if len(lines) > MAX_OTHERS:
+        lines[MAX_OTHERS:] = [f"  then    {len(lines) - MAX_OTHERS} more; --end-json has them"]
+    if end.missing:
+        lines.append(f"  missing {end.missing} never started")
+    for name, versions in end.versions.items():
+        each = "; ".join(f"{one_line(version)} on {of}" for version, of in versions.items())
+        lines.append(f"  differ  {one_line(name)}: {each}")
+    return [*lines, f"  next    {one_line(end.next)}"] if end.next else lines

@@ -1,0 +1,307 @@
+"""What a rank leaves behind for the session that started it: how it failed, what it printed last.
+
+Beside the file that says where the rank listens lie up to three more: `.end` (JSON, how the program
+failed), `.printed` (the last of what Python wrote, in a ring that outlives SIGKILL) and `.crash`
+(Python's frames at a fatal signal, written by `faulthandler`). `dap_mux.session.end_of_job` reads
+them.
+"""
+
+from __future__ import annotations
+
+import ast
+import faulthandler
+import linecache
+import mmap
+import os
+import re
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from itertools import islice
+from pathlib import Path
+from sysconfig import get_paths
+from types import FrameType, TracebackType
+from typing import Any, Final, NoReturn
+
+from dap_mux.rank.injected.evidence.static_values import MISSING, value_of
+from dap_mux.rank.injected.tensor_summary import seen
+from dap_mux.rank.ready import write_ready_file
+
+END, PRINTED, CRASH = ".end", ".printed", ".crash"
+COUNT_BYTES: Final = 8
+"""At the start of the ring: how many bytes have been written in all."""
+RING_BYTES: Final = 4096
+MAX_MESSAGE: Final = 2000
+MAX_VALUE: Final = 200
+MAX_VALUES: Final = 8
+MAX_ITEMS: Final = 4
+MAX_FRAMES: Final = 8
+MAX_VERSIONS: Final = 60
+SECRET: Final = re.compile(
+    r"pass(word|wd|phrase)|secret|credential|api_?key|access_?key|private_?key|authorization"
+    r"|(^|_)token$",
+    re.IGNORECASE,
+)
+REDACTED: Final = "(redacted: its name says that it is a secret)"
+
+
+class BlackBox:
+    """Writes this process's files; a forked child writes none. `ready_file`: what they lie by."""
+
+    def __init__(self, ready_file: Path) -> None:
+        self._end = ready_file.with_suffix(END)
+        self._pid = os.getpid()
+        self._failed = False
+        self._ring = _ring(ready_file.with_suffix(PRINTED))
+        self._count = 0
+        if not faulthandler.is_enabled():  # the user's own goes on to standard error
+            with suppress(OSError):
+                # Kept open for as long as the process lives: a signal handler writes to it.
+                self._crash = ready_file.with_suffix(CRASH).open("wb", buffering=0)
+                faulthandler.enable(self._crash)
+        self._note_output()
+        self._note_exits()
+
+    def failed(self, error: BaseException, trace: TracebackType | None) -> None:
+        """Write down an exception that is about to end the program; it replaces an exit."""
+        if os.getpid() == self._pid and not self._failed:
+            self._failed = True
+            about = {
+                "kind": "exception",
+                "type": type(error).__name__,
+                "message": message_of(error),
+                **_syntax_place(error),
+                **_places([(one.tb_frame, one.tb_lineno) for one in entries(trace)]),
+            }
+            self._write(about)
+
+    def _write(self, about: dict[str, Any]) -> None:
+        whole = {
+            "time": time.time(),
+            "pid": self._pid,
+            "printed": self._printed(),
+            "versions": _versions(),
+            **about,
+        }
+        with suppress(OSError):  # who started us is gone
+            write_ready_file(self._end, whole)
+
+    # The ring of what has been printed.
+
+    def _note_output(self) -> None:
+        """See what Python writes to the standard streams, whoever holds them by then."""
+        for stream in {sys.stdout, sys.stderr} - {None}:
+            with suppress(AttributeError):  # an object without attributes of its own
+                vars(stream)["write"] = self._noting(stream.write)
+
+    def _noting(self, write: Callable[[str], int]) -> Callable[[str], int]:
+        def write_and_note(text: str) -> int:
+            count = write(text)
+            with suppress(Exception):
+                self._note(text)
+            return count
+
+        return write_and_note
+
+    def _note(self, text: str) -> None:
+        if self._ring is None or os.getpid() != self._pid:
+            return
+        data = text.encode("utf-8", "replace")[-RING_BYTES:]
+        at = self._count % RING_BYTES
+        head = data[: RING_BYTES - at]
+        self._ring[COUNT_BYTES + at : COUNT_BYTES + at + len(head)] = head
+        rest = data[len(head) :]
+        self._ring[COUNT_BYTES : COUNT_BYTES + len(rest)] = rest
+        self._count += len(data)
+        self._ring[:COUNT_BYTES] = self._count.to_bytes(COUNT_BYTES, "little")
+
+    def _printed(self) -> str:
+        return printed(bytes(self._ring)) if self._ring is not None else ""
+
+    # Exits that no exception tells of.
+
+    def _note_exits(self) -> None:
+        """`sys.exit(1)` and `os._exit(3)` say where they were called.
+
+        Replaced, because Python has no audit event for either, and an exit code alone says nothing
+        of the line.
+        """
+        usual_exit, usual_end = sys.exit, os._exit
+
+        def exit(status: Any = None, /) -> NoReturn:
+            self._exits("sys.exit", status)
+            usual_exit(status)
+
+        def _exit(status: int) -> NoReturn:
+            self._exits("os._exit", status)
+            usual_end(status)
+
+        exit.__module__, _exit.__module__ = "sys", "os"
+        exit.__qualname__, _exit.__qualname__ = "exit", "_exit"
+        vars(sys)["exit"], vars(os)["_exit"] = exit, _exit
+
+    def _exits(self, call: str, status: Any) -> None:
+        if status in (None, 0, False) or os.getpid() != self._pid or self._failed:
+            return
+        with suppress(Exception):  # it must not keep the program from its end
+            frame = sys._getframe(2)  # noqa: SLF001
+            code = status if isinstance(status, int) else 1
+            text = "" if isinstance(status, int) else str(status)[:MAX_MESSAGE]
+            about = {"kind": call, "code": code, "message": text}
+            self._write({**about, **_places([*reversed([*_outwards(frame)])])})
+
+
+def printed(ring: bytes) -> str:
+    """Return the text in a ring, oldest first; its first line may lack its beginning."""
+    count = int.from_bytes(ring[:COUNT_BYTES], "little")
+    data = ring[COUNT_BYTES:]
+    at = count % RING_BYTES
+    whole = data[:at] if count < RING_BYTES else data[at:] + data[:at]
+    return whole.decode("utf-8", "replace")
+
+
+def _ring(path: Path) -> mmap.mmap | None:
+    """Return memory that the system keeps as this file, also when the process is killed."""
+    with suppress(OSError, ValueError):
+        path.write_bytes(bytes(COUNT_BYTES + RING_BYTES))
+        with path.open("r+b") as file:
+            return mmap.mmap(file.fileno(), COUNT_BYTES + RING_BYTES)
+    return None
+
+
+def message_of(error: BaseException) -> str:
+    """Return the text of an exception, whose class may fail at it."""
+    try:
+        return str(error)[:MAX_MESSAGE]
+    except Exception:  # noqa: BLE001  (the user's own __str__)
+        return ""
+
+
+def _syntax_place(error: BaseException) -> dict[str, Any]:
+    """Return the place that a syntax error names: it has no frame of the program."""
+    if isinstance(error, SyntaxError) and error.filename:
+        return {"file": error.filename, "line": error.lineno or 0, "source": error.text or ""}
+    return {}
+
+
+def entries(trace: TracebackType | None) -> Iterator[TracebackType]:
+    """The entries of a traceback, outermost first."""
+    while trace is not None:
+        yield trace
+        trace = trace.tb_next
+
+
+def _outwards(frame: FrameType | None) -> Iterator[tuple[FrameType, int]]:
+    while frame is not None:
+        yield frame, frame.f_lineno
+        frame = frame.f_back
+
+
+def _places(stack: list[tuple[FrameType, int]]) -> dict[str, Any]:
+    """Describe a stack, outermost first: the program's own innermost line, and what it called."""
+    own = [each for each in stack if not is_library(each[0].f_code.co_filename)]
+    if not own:
+        return {}
+    frame, line = own[-1]
+    inner = stack[-1][0].f_code.co_name if stack[-1] is not own[-1] else ""
+    source = linecache.getline(frame.f_code.co_filename, line, frame.f_globals).strip()
+    return {
+        "file": frame.f_code.co_filename,
+        "line": line,
+        "function": frame.f_code.co_name,
+        "source": source[:MAX_VALUE],
+        "called": inner,
+        "stack": [
+            f"{Path(each.f_code.co_filename).name}:{number} in {each.f_code.co_name}"
+            for each, number in own[-MAX_FRAMES:]
+        ],
+        "values": values_on(frame, line),
+    }
+
+
+def is_library(file: str) -> bool:
+    """Whether this is no code of the program's: Python's, what is installed, or ours."""
+    if not {"site-packages", "dist-packages"}.isdisjoint(Path(file).parts):
+        return True
+    folders = [get_paths()[name] + os.sep for name in ("stdlib", "platstdlib")]
+    return file.startswith(("<frozen ", str(Path(__file__).parent) + os.sep, *folders))
+
+
+# The values of a line's names.
+
+
+def values_on(frame: FrameType, line: int) -> dict[str, str]:
+    """Return the names that a line reads, with their values: found without running user code."""
+    found: dict[str, str] = {}
+    with suppress(Exception):  # a source that has changed, or a frame of another kind
+        for node in _names_on("".join(linecache.getlines(frame.f_code.co_filename)), line):
+            name = ast.unparse(node)
+            value = value_of(node, frame)
+            if name not in found and value is not MISSING and not _is_code(value):
+                found[name] = redacted(name, value)
+            if len(found) == MAX_VALUES:
+                break
+    return found
+
+
+def _names_on(source: str, line: int) -> Iterator[ast.AST]:
+    """Yield the names and attributes that the statement at a line reads."""
+    statements = [
+        node
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.stmt) and node.lineno <= line <= (node.end_lineno or node.lineno)
+    ]
+    if not statements:
+        return
+    innermost = max(statements, key=lambda node: node.lineno)
+    waiting: list[ast.AST] = [innermost]
+    while waiting:
+        node = waiting.pop(0)
+        if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load):
+            yield node
+        inside = [each for each in ast.iter_child_nodes(node) if not isinstance(each, ast.stmt)]
+        waiting.extend(inside)
+
+
+def _is_code(value: Any) -> bool:
+    return isinstance(value, type) or callable(value) or type(value).__name__ == "module"
+
+
+def redacted(name: str, value: Any) -> str:
+    """Return a value as text, bounded; a text whose name says that it is a secret is not shown."""
+    if isinstance(value, str | bytes) and SECRET.search(name):
+        return REDACTED
+    return _text(name, value, 2)[:MAX_VALUE]
+
+
+def _text(name: str, value: Any, depth: int) -> str:
+    """Describe a value by its type and contents, without `__repr__` of the program's classes."""
+    if isinstance(value, str | bytes) and SECRET.search(name):
+        return REDACTED
+    kind = type(value)
+    if kind in (int, float, complex, bool, type(None)):
+        return repr(value)
+    if kind in (str, bytes):
+        return repr(value[:MAX_VALUE])
+    if kind in (list, tuple, set, frozenset) and depth:
+        items = [_text(name, each, depth - 1) for each in islice(value, MAX_ITEMS)]
+        more = [f"... {len(value)} in all"] if len(value) > MAX_ITEMS else []
+        return f"{kind.__name__}({', '.join(items + more)})"
+    if kind is dict and depth:
+        some = islice(value.items(), MAX_ITEMS)
+        items = [f"{_text('', key, 0)}: {_text(str(key), each, depth - 1)}" for key, each in some]
+        more = [f"... {len(value)} in all"] if len(value) > MAX_ITEMS else []
+        return f"{{{', '.join(items + more)}}}"
+    summary = seen(value)
+    return repr(summary) if summary is not value else f"<{kind.__name__}>"
+
+
+def _versions() -> dict[str, str]:
+    """Return the versions of imported packages, so that ranks can be compared."""
+    found = {"python": ".".join(map(str, sys.version_info[:3]))}
+    for name, module in [*sys.modules.items()]:
+        version = getattr(module, "__dict__", {}).get("__version__")
+        if "." not in name and isinstance(version, str) and len(found) < MAX_VERSIONS:
+            found[name] = version[:40]
+    return found

@@ -1,0 +1,118 @@
+"""Collects what the ranks of a failed job have left behind, and reports it as one block."""
+
+from __future__ import annotations
+
+import logging
+import shlex
+import socket
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from dap_mux.pure.errors import UsageError
+from dap_mux.pure.insight.end_of_job import (
+    Ended,
+    EndOfJob,
+    Written,
+    end_of_job,
+    lines_of,
+)
+from dap_mux.pure.rank_sets import RankId
+from dap_mux.rank.black_box import CRASH, END, PRINTED, printed
+from dap_mux.rank.environ import POST_MORTEM, hold_of
+from dap_mux.session.terminal_output import alert, say_more
+from dap_mux.system.config import LaunchOptions, RunOptions
+
+logger = logging.getLogger("dap_mux.session")
+
+MAX_BYTES: Final = 256 * 1024
+"""Of each file; a rank's own files are smaller."""
+
+
+def left_behind(
+    rank: RankId, host: str, pid: int, at: float, code: int | None, reason: str, files: Path
+) -> Ended:
+    """Return what is known of a rank that has ended. `files`: the file in which it said it listens.
+
+    Files of another process are not its own: a launcher's second rank may have had the number.
+    """
+    written = None
+    with suppress(OSError, ValueError):
+        found = msgspec.json.decode(_content(files.with_suffix(END)), type=Written)
+        written = found if found.pid == pid else None
+    crash = ring = b""
+    with suppress(OSError):
+        crash = _content(files.with_suffix(CRASH))
+    with suppress(OSError):
+        ring = _content(files.with_suffix(PRINTED))
+    text = crash.decode("utf-8", "replace") if code is None or code < 0 else ""
+    return Ended(rank, host, pid, at, code, reason, written, text, printed(ring) if ring else "")
+
+
+def _content(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(MAX_BYTES)
+
+
+class Endings:
+    """How the ranks of a job have ended, as far as they have."""
+
+    def __init__(self) -> None:
+        self._of: dict[RankId, Ended] = {}
+
+    def note(
+        self, rank: RankId, pid: int, code: int | None, reason: str, failure_file: Path
+    ) -> None:
+        """Read what a rank of this machine has left behind, now that it has ended."""
+        host = socket.gethostname()
+        found = left_behind(rank, host, pid, time.time(), code, reason, failure_file)
+        self._of[rank] = found
+
+    def clear(self) -> None:
+        """The job starts again."""
+        self._of.clear()
+
+    def report(
+        self, code: int, missing: Iterable[RankId], options: LaunchOptions | RunOptions
+    ) -> None:
+        """Print the block, and write the file of `--end-json`. Raises UsageError."""
+        end = end_of_job(code, [*self._of.values()], missing, shlex.join(words_of(options)))
+        first, *rest = lines_of(end)
+        alert(first)
+        for line in rest:
+            say_more(line)
+        for line in (first, *rest):
+            logger.debug("%s", line)
+        if options.end_json is not None:
+            _write(options.end_json, end)
+
+
+def hold_text(given: str | None) -> str:
+    """Return `DAP_MUX_POST_MORTEM` for the job's ranks. Raises UsageError.
+
+    A rank that nobody has debugged is not held: it would keep the job's machines for five minutes.
+    """
+    text = "debugged" if given is None else given
+    try:
+        hold_of({POST_MORTEM: text}, None)
+    except ValueError:
+        raise UsageError(f"--hold={text}: must be a number of seconds, `on` or `off`") from None
+    return text
+
+
+def words_of(options: LaunchOptions | RunOptions) -> tuple[str, ...]:
+    """Return the words after `dap-mux run` that start the job again."""
+    if isinstance(options, RunOptions):
+        return ("-n", str(options.world_size), *options.command)
+    return ("--", *options.command)
+
+
+def _write(path: Path, end: EndOfJob) -> None:
+    try:
+        path.write_bytes(msgspec.json.format(msgspec.json.encode(end), indent=2) + b"\n")
+    except OSError as error:
+        raise UsageError(f"--end-json {path}: {error.strerror or error}") from error
