@@ -9,6 +9,7 @@ them.
 from __future__ import annotations
 
 import ast
+import atexit
 import faulthandler
 import linecache
 import mmap
@@ -29,6 +30,7 @@ from dap_mux.rank.injected.tensor_summary import seen
 from dap_mux.rank.ready import write_ready_file
 
 END, PRINTED, CRASH = ".end", ".printed", ".crash"
+IN_PEACE: Final = "in peace"
 COUNT_BYTES: Final = 8
 """At the start of the ring: how many bytes have been written in all."""
 RING_BYTES: Final = 4096
@@ -52,7 +54,7 @@ class BlackBox:
     def __init__(self, ready_file: Path) -> None:
         self._end = ready_file.with_suffix(END)
         self._pid = os.getpid()
-        self._failed = False
+        self._failed = self._written = False
         self._ring = _ring(ready_file.with_suffix(PRINTED))
         self._count = 0
         if not faulthandler.is_enabled():  # the user's own goes on to standard error
@@ -62,6 +64,7 @@ class BlackBox:
                 faulthandler.enable(self._crash)
         self._note_output()
         self._note_exits()
+        atexit.register(self._in_peace)
 
     def failed(self, error: BaseException, trace: TracebackType | None) -> None:
         """Write down an exception that is about to end the program; it replaces an exit."""
@@ -71,12 +74,18 @@ class BlackBox:
                 "kind": "exception",
                 "type": type(error).__name__,
                 "message": message_of(error),
-                **_syntax_place(error),
                 **_places([(one.tb_frame, one.tb_lineno) for one in entries(trace)]),
+                **_syntax_place(error),
             }
             self._write(about)
 
+    def _in_peace(self) -> None:
+        """Python has come to its end: a process without this has been killed, or ended by C."""
+        if os.getpid() == self._pid and not self._written:
+            self._write({"kind": IN_PEACE, "code": 0})
+
     def _write(self, about: dict[str, Any]) -> None:
+        self._written = True
         whole = {
             "time": time.time(),
             "pid": self._pid,
@@ -142,7 +151,12 @@ class BlackBox:
         vars(sys)["exit"], vars(os)["_exit"] = exit, _exit
 
     def _exits(self, call: str, status: Any) -> None:
-        if status in (None, 0, False) or os.getpid() != self._pid or self._failed:
+        if os.getpid() != self._pid or self._failed:
+            return
+        if status in (None, 0, False):
+            self._written = False
+            if call == "os._exit":
+                self._in_peace()
             return
         with suppress(Exception):  # it must not keep the program from its end
             frame = sys._getframe(2)  # noqa: SLF001
@@ -181,7 +195,8 @@ def message_of(error: BaseException) -> str:
 def _syntax_place(error: BaseException) -> dict[str, Any]:
     """Return the place that a syntax error names: it has no frame of the program."""
     if isinstance(error, SyntaxError) and error.filename:
-        return {"file": error.filename, "line": error.lineno or 0, "source": error.text or ""}
+        place = {"file": error.filename, "line": error.lineno or 0, "function": ""}
+        return {**place, "called": "", "source": (error.text or "").strip(), "values": {}}
     return {}
 
 

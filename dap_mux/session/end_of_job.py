@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import logging
+import os
 import shlex
 import socket
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
+from dap_mux.cluster.job import ExitReasons
 from dap_mux.pure.errors import UsageError
 from dap_mux.pure.insight.end_of_job import (
     Ended,
@@ -53,6 +55,13 @@ def left_behind(
     return Ended(rank, host, pid, at, code, reason, written, text, printed(ring) if ring else "")
 
 
+def _status(files: Path) -> int | None:
+    """Return the exit code that a launcher in Python has written down (`rank.hook`)."""
+    with suppress(OSError, ValueError):
+        return os.waitstatus_to_exitcode(int(_content(files.with_suffix(".status"))))
+    return None
+
+
 def _content(path: Path) -> bytes:
     with path.open("rb") as file:
         return file.read(MAX_BYTES)
@@ -61,16 +70,24 @@ def _content(path: Path) -> bytes:
 class Endings:
     """How the ranks of a job have ended, as far as they have."""
 
-    def __init__(self) -> None:
-        self._of: dict[RankId, Ended] = {}
+    def __init__(self, reasons: ExitReasons) -> None:
+        self._reasons = reasons
+        self._of: dict[RankId, tuple[int, float, int | None, str, Path]] = {}
 
     def note(
         self, rank: RankId, pid: int, code: int | None, reason: str, failure_file: Path
     ) -> None:
-        """Read what a rank of this machine has left behind, now that it has ended."""
-        host = socket.gethostname()
-        found = left_behind(rank, host, pid, time.time(), code, reason, failure_file)
-        self._of[rank] = found
+        """A rank of this machine has ended. `code`: None where it is not known yet."""
+        self._of[rank] = pid, time.time(), code, reason, failure_file
+
+    def _ended(self) -> Iterator[Ended]:
+        """Read what each has left behind, and what its launcher has written of it."""
+        for rank, (pid, at, seen, words, files) in self._of.items():
+            code, reason = seen, words
+            if code is None and (code := _status(files)) is not None:
+                reason = self._reasons.of(pid, code)
+            host = socket.gethostname()
+            yield left_behind(rank, host, pid, at, code, reason, files)
 
     def clear(self) -> None:
         """The job starts again."""
@@ -80,7 +97,7 @@ class Endings:
         self, code: int, missing: Iterable[RankId], options: LaunchOptions | RunOptions
     ) -> None:
         """Print the block, and write the file of `--end-json`. Raises UsageError."""
-        end = end_of_job(code, [*self._of.values()], missing, shlex.join(words_of(options)))
+        end = end_of_job(code, [*self._ended()], missing, shlex.join(words_of(options)))
         first, *rest = lines_of(end)
         alert(first)
         for line in rest:

@@ -147,7 +147,7 @@ class LauncherRanks:
         self._launched = launched
         self._failures, self._exit_reasons = FailureReports(session), ExitReasons()
         self._ranks: dict[RankId, ForeignProcess | None] = {}
-        self._endings = Endings()
+        self._endings = Endings(self._exit_reasons)
 
     async def serve(self, job: Job) -> int:
         """Follow the ranks until the launcher has ended; return its exit code."""

@@ -98,7 +98,7 @@ class LocalRanks:
         self._dial = dial
         self._cluster = cluster
         self._failures, self._exit_reasons = FailureReports(session), ExitReasons()
-        self._endings = Endings()
+        self._endings = Endings(self._exit_reasons)
 
     def announce_ranks(self) -> None:
         """Tell the engine which ranks to expect; it connects once they say that they listen."""

@@ -30,6 +30,10 @@ MAX_OTHERS: Final = 6
 MAX_HOW: Final = 160
 STOPPED_BY: Final = frozenset({Signals.SIGTERM, Signals.SIGINT, Signals.SIGHUP})
 """Signals by which a launcher ends the ranks that are left."""
+NEVER_CAME: Final = "never became a rank; what it printed, or its launcher, says why"
+IN_PEACE: Final = "in peace"
+"""The kind of record of a program that has ended as it should."""
+WITHOUT_A_WORD: Final = "killed, or ended by a library without a word (exit code unknown)"
 UNCAUGHT: Final = 1
 """Python's exit code after an exception."""
 _FRAME: Final = re.compile(r'  File "(.*)", line (\d+) in (.*)')
@@ -85,8 +89,8 @@ class Ended(Struct, frozen=True):
     def failure(self) -> Written | None:
         """What it has written, unless it ended otherwise after that."""
         written = self.written
-        if written is None or (self.code is not None and self.code < 0):
-            return written if written is not None and written.kind == "exception" else None
+        if written is None or written.kind == IN_PEACE:
+            return None
         if written.kind != "exception" and self.code not in (None, written.code):
             return None  # a `sys.exit` that the program has caught
         return written
@@ -94,7 +98,9 @@ class Ended(Struct, frozen=True):
     @property
     def failed(self) -> bool:
         """Whether it ended otherwise than in peace."""
-        return self.failure is not None or bool(self.crash) or self.code not in (None, 0)
+        if self.code is None and self.failure is None:
+            return bool(self.crash) or self.written is None
+        return self.failure is not None or self.code != 0
 
     @property
     def since(self) -> float:
@@ -179,6 +185,8 @@ def end_of_job(
     if not failed:
         return EndOfJob(code, None, [], named, versions)
     causes = [one for one in failed if not one.is_consequence]
+    if absent and not causes:
+        return EndOfJob(code, _absent(named), _others(failed[0], failed), "", versions)
     first = (causes or failed)[0]
     alike = [one for one in failed if _same(one, first)]
     rest = [one for one in failed if one not in alike]
@@ -191,6 +199,12 @@ def end_of_job(
         versions,
         _next(first, again),
     )
+
+
+def _absent(ranks: str) -> First:
+    """Describe ranks of which nothing is known but that the others have waited for them."""
+    because = "what the others say is the consequence of another rank's absence or end"
+    return First(ranks, NEVER_CAME, False, because, "", 0, None, "", Place(), [], [])
 
 
 def _same(one: Ended, other: Ended) -> bool:
@@ -262,7 +276,7 @@ def _how(one: Ended) -> str:
     failure = one.failure
     if failure is None:
         crash = one.crash.partition("\n")[0].removeprefix("Fatal Python error: ").strip()
-        words = one.reason or ("exit code unknown" if one.code is None else f"code {one.code}")
+        words = one.reason or (WITHOUT_A_WORD if one.code is None else f"code {one.code}")
         return one_line(f"{words}: {crash}" if crash else words)
     if failure.kind == "exception":
         message = _short(failure.message)

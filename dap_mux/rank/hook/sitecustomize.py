@@ -56,11 +56,35 @@ def take_part() -> None:
         call("take_part")
     if os.environ.get(MARK) == pid:
         return
+    note_ends(os.environ["DAP_MUX_RENDEZVOUS"])
     sys.meta_path.insert(0, Watcher())
     if SPAWNED in sys.orig_argv:
         heed_variables()
     elif hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=heed_variables)
+
+
+def note_ends(folder: str) -> None:
+    """A launcher in Python writes how its ranks have ended: their parent alone can know.
+
+    `subprocess` and `multiprocessing` both wait by `os.waitpid`, which they import after this.
+    """
+    usual = os.waitpid
+
+    def waitpid(pid: int, options: int, /) -> "tuple[int, int]":
+        found, status = usual(pid, options)
+        if found > 0:
+            file = f"{folder}/{os.uname().nodename}-{found}"
+            try:
+                os.stat(f"{file}.json")  # noqa: PTH116  (it is a rank)
+                with open(f"{file}.status", "x", encoding="ascii") as record:  # noqa: PTH123
+                    record.write(str(status))
+            except OSError:
+                pass
+        return found, status
+
+    if hasattr(os, "uname"):
+        os.waitpid = waitpid
 
 
 def heed_variables() -> None:

@@ -1,0 +1,137 @@
+"""A job that fails ends with one block: rank 2 was first, and why; with each launcher.
+
+All kinds with all launchers are `make test-end-of-job`; here each kind has one launcher.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from itertools import cycle
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from tests.launchers.launching import STARTS, line
+from tests.launchers.tools import environment
+from tests.support.processes.commands import User, user
+from tests.support.processes.mpi import mpi_environ
+from tests.support.processes.proc_net import free_ports
+
+__all__ = ["user"]
+
+pytestmark = pytest.mark.timeout(300)
+PROGRAM: Final = Path(__file__).with_name("scripts") / "crashes.py"
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What rank 2 ends of. `how`: words of the block; `marked`: its line has a mark."""
+
+    how: str
+    marked: bool = True
+
+
+KINDS: Final = {
+    "value": Kind("ValueError: no rows in a batch of 0"),
+    "index": Kind("IndexError: list index out of range"),
+    "library": Kind("ValueError: invalid literal for int() with base 10: 'one'"),
+    "assert": Kind("AssertionError: empty batch"),
+    "recursion": Kind("RecursionError: maximum recursion depth exceeded"),
+    "cuda": Kind("RuntimeError: CUDA error: an illegal memory access was encountered"),
+    "memory": Kind("MemoryError"),
+    "thread": Kind("os._exit(7)"),
+    "exit": Kind("sys.exit(1)"),
+    "_exit": Kind("os._exit(3)"),
+    "segfault": Kind("Segmentation fault"),
+    "abort": Kind("Aborted"),
+    "kill": Kind("", marked=False),
+    "import": Kind("ModuleNotFoundError: No module named 'no_such_package'"),
+    "syntax": Kind("SyntaxError: invalid syntax", marked=False),
+    "port": Kind("OSError: [Errno 98] Address already in use"),
+    "config": Kind("", marked=False),
+}
+MARKS: Final = {
+    "value": 'raise ValueError(f"',
+    "index": "batch[number] += 1",
+    "library": 'int("one"',
+    "assert": "assert batch",
+    "recursion": "return deeper(",
+    "cuda": 'raise RuntimeError("CUDA',
+    "memory": "bytearray(",
+    "thread": "target=lambda",
+    "exit": "sys.exit(1)",
+    "_exit": "os._exit(3)",
+    "segfault": "signal.SIGSEGV",
+    "abort": "os.abort()",
+    "import": "import no_such_package",
+    "port": "socket.create_server(taken",
+}
+
+
+@dataclass(frozen=True)
+class Way:
+    """How a job is started: the engine's environment, and the words before the program."""
+
+    engine: str
+    words: tuple[str, ...]
+    style: str = "torch"
+    dials: bool = False
+
+
+WAYS: Final = {
+    "torchrun": Way("torch", ("--", "torchrun", "--standalone", "--nproc-per-node", "4")),
+    "mpirun": Way(
+        "openmpi", ("--", "mpirun", "--oversubscribe", "-n", "4", "python", "-m", "mpi4py"), "mpi"
+    ),
+    "run": Way("torch", ("-n", "4"), "sockets"),
+    "spawn": Way("torch", ("--", "python"), "spawn"),
+}
+EVERY: Final = "DAP_MUX_ALL_CRASHES"
+# The ranks of `run -n` go on without one that never comes.
+EARLY: Final = ("import", "syntax", "port", "config")
+ONE_EACH: Final = [
+    (kind, "torchrun" if kind in EARLY else way)
+    for kind, way in zip(KINDS, cycle(WAYS), strict=False)
+]
+ALL: Final = [(kind, way) for kind in KINDS for way in WAYS if way != "run" or kind not in EARLY]
+
+
+@pytest.mark.parametrize(("kind", "way"), ALL if os.environ.get(EVERY) else ONE_EACH)
+async def test_the_block_names_the_first_rank_and_why(user: User, kind: str, way: str) -> None:
+    end, err = await failed(user, kind, way)
+    first = end["first"]
+    assert first["ranks"] == "rank 2", err
+    assert KINDS[kind].how in first["how"], err
+    if kind in MARKS:
+        assert first["place"]["line"] == line(PROGRAM, MARKS[kind]), err
+    block = err[err.index("the job failed: ") :].splitlines()
+    assert block[0].startswith(f"the job failed: exit code {end['code']}; first: rank 2, "), err
+    assert block[-1].startswith("  next    dap-mux run --"), err
+    for other in end["others"]:
+        assert "2" not in other["ranks"], err
+
+
+async def failed(user: User, kind: str, way: str) -> tuple[dict[str, Any], str]:
+    """Run the job to its end; what `--end-json` says, and the terminal."""
+    started = WAYS[way]
+    path = f"{environment(started.engine)}{os.pathsep}{user.environ['PATH']}"
+    environ = {
+        **mpi_environ(user.folder),
+        "PATH": path,
+        "OMP_NUM_THREADS": "1",
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": str(free_ports(1)),
+        "DAP_MUX_BASE_PORT": str(free_ports(8)),
+    }
+    file = user.folder / "end.json"
+    words = ("run", "--no-wait", "--end-json", str(file), *started.words)
+    run = await user.start(*words, str(PROGRAM), kind, started.style, env=environ)
+    done = await run.ends(within=STARTS)
+    assert done.code not in (0, 125), done.err
+    await user.nothing_is_left(within=STARTS)
+    end: dict[str, Any] = json.loads(file.read_text("utf-8"))
+    assert end["code"] == done.code
+    return end, done.err
