@@ -15,6 +15,7 @@ import linecache
 import mmap
 import os
 import re
+import struct
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -34,6 +35,7 @@ IN_PEACE: Final = "in peace"
 COUNT_BYTES: Final = 8
 """At the start of the ring: how many bytes have been written in all."""
 RING_BYTES: Final = 4096
+COUNT: Final = struct.Struct("<Q")
 MAX_MESSAGE: Final = 2000
 MAX_VALUE: Final = 200
 MAX_VALUES: Final = 8
@@ -70,14 +72,7 @@ class BlackBox:
         """Write down an exception that is about to end the program; it replaces an exit."""
         if os.getpid() == self._pid and not self._failed:
             self._failed = True
-            about = {
-                "kind": "exception",
-                "type": type(error).__name__,
-                "message": message_of(error),
-                **_places([(one.tb_frame, one.tb_lineno) for one in entries(trace)]),
-                **_syntax_place(error),
-            }
-            self._write(about)
+            self._write(_of_exception(error, trace))
 
     def _in_peace(self) -> None:
         """Python has come to its end: a process without this has been killed, or ended by C."""
@@ -107,8 +102,10 @@ class BlackBox:
     def _noting(self, write: Callable[[str], int]) -> Callable[[str], int]:
         def write_and_note(text: str) -> int:
             count = write(text)
-            with suppress(Exception):
+            try:  # noqa: SIM105  (`suppress` takes half as long again)
                 self._note(text)
+            except Exception:  # noqa: BLE001, S110  (no program may fail for it)
+                pass
             return count
 
         return write_and_note
@@ -116,14 +113,18 @@ class BlackBox:
     def _note(self, text: str) -> None:
         if self._ring is None or os.getpid() != self._pid:
             return
+        # `print` writes each argument by itself: 0.6 us for each of these (measured).
         data = text.encode("utf-8", "replace")[-RING_BYTES:]
-        at = self._count % RING_BYTES
-        head = data[: RING_BYTES - at]
-        self._ring[COUNT_BYTES + at : COUNT_BYTES + at + len(head)] = head
-        rest = data[len(head) :]
-        self._ring[COUNT_BYTES : COUNT_BYTES + len(rest)] = rest
+        begin = COUNT_BYTES + self._count % RING_BYTES
+        end = begin + len(data)
+        if end <= COUNT_BYTES + RING_BYTES:
+            self._ring[begin:end] = data
+        else:
+            cut = COUNT_BYTES + RING_BYTES - begin
+            self._ring[begin:] = data[:cut]
+            self._ring[COUNT_BYTES : end - RING_BYTES] = data[cut:]
         self._count += len(data)
-        self._ring[:COUNT_BYTES] = self._count.to_bytes(COUNT_BYTES, "little")
+        COUNT.pack_into(self._ring, 0, self._count)
 
     def _printed(self) -> str:
         return printed(bytes(self._ring)) if self._ring is not None else ""
@@ -162,13 +163,18 @@ class BlackBox:
             frame = sys._getframe(2)  # noqa: SLF001
             code = status if isinstance(status, int) else 1
             text = "" if isinstance(status, int) else str(status)[:MAX_MESSAGE]
-            about = {"kind": call, "code": code, "message": text}
-            self._write({**about, **_places([*reversed([*_outwards(frame)])])})
+            error = sys.exc_info()[1]
+            if error is None or isinstance(error, SystemExit):
+                about = {"kind": call, "message": text}
+                about |= _places([*reversed([*_outwards(frame)])])
+            else:  # `except Exception: sys.exit(1)`: of this it ends
+                about = _of_exception(error, error.__traceback__)
+            self._write({**about, "code": code})
 
 
 def printed(ring: bytes) -> str:
     """Return the text in a ring, oldest first; its first line may lack its beginning."""
-    count = int.from_bytes(ring[:COUNT_BYTES], "little")
+    (count,) = COUNT.unpack_from(ring)
     data = ring[COUNT_BYTES:]
     at = count % RING_BYTES
     whole = data[:at] if count < RING_BYTES else data[at:] + data[:at]
@@ -182,6 +188,16 @@ def _ring(path: Path) -> mmap.mmap | None:
         with path.open("r+b") as file:
             return mmap.mmap(file.fileno(), COUNT_BYTES + RING_BYTES)
     return None
+
+
+def _of_exception(error: BaseException, trace: TracebackType | None) -> dict[str, Any]:
+    return {
+        "kind": "exception",
+        "type": type(error).__name__,
+        "message": message_of(error),
+        **_places([(one.tb_frame, one.tb_lineno) for one in entries(trace)]),
+        **_syntax_place(error),
+    }
 
 
 def message_of(error: BaseException) -> str:

@@ -29,7 +29,7 @@ import debugpy  # noqa: T100
 from dap_mux.rank.black_box import BlackBox, entries, is_library
 from dap_mux.rank.debugger_wait import visits, wait_for_debugger
 from dap_mux.rank.environ import POST_MORTEM, Hold, Place
-from dap_mux.rank.hidden_frames import users_part
+from dap_mux.rank.hidden_frames import HIDDEN, users_part
 from dap_mux.rank.in_process import the_debugger
 from dap_mux.rank.injected.attach.pydevd_patches import MADE_UP
 from dap_mux.rank.injected.attach.tracing import untraced
@@ -296,7 +296,8 @@ _kept: list[Watch] = []
 
 def _is_torchs(trace: TracebackType | None) -> bool:
     """Whether `torch.multiprocessing.spawn` exits for an exception that it has written down."""
-    last = [entry.tb_frame for entry in entries(trace)][-1:]
+    frames = [entry.tb_frame for entry in entries(trace)]
+    last = [each for each in frames if not each.f_code.co_filename.startswith(HIDDEN)][-1:]
     return any(
         frame.f_code.co_name == "_wrap"
         and frame.f_globals.get("__name__") == "torch.multiprocessing.spawn"

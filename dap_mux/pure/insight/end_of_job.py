@@ -91,7 +91,7 @@ class Ended(Struct, frozen=True):
         written = self.written
         if written is None or written.kind == IN_PEACE:
             return None
-        if written.kind != "exception" and self.code not in (None, written.code):
+        if written.code is not None and self.code not in (None, written.code):
             return None  # a `sys.exit` that the program has caught
         return written
 
@@ -212,7 +212,7 @@ def _same(one: Ended, other: Ended) -> bool:
     if one.rank == other.rank:
         return True
     mine, its = one.failure, other.failure
-    if mine is None or its is None or one.is_consequence or one.code != other.code:
+    if mine is None or its is None or one.is_consequence:
         return False
     about = (mine.kind, mine.type, mine.file, mine.line, _DIGITS.sub("#", mine.message))
     return about == (its.kind, its.type, its.file, its.line, _DIGITS.sub("#", its.message))

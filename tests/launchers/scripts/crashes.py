@@ -25,11 +25,11 @@ def early(rank: int) -> None:
     if rank != CULPRIT:
         return
     if KIND == "import":
-        import no_such_package  # culprit  # noqa: F401
+        import no_such_package  # type: ignore[import-not-found]  # noqa: F401
     if KIND == "syntax":
         sys.path.insert(0, str(Path.cwd()))
         Path("broken_settings.py").write_text("rate = = 1\n", "utf-8")
-        import broken_settings  # culprit  # noqa: F401
+        import broken_settings  # type: ignore[import-not-found]  # noqa: F401
     if KIND == "port":
         taken = socket.create_server(("127.0.0.1", 0))
         socket.create_server(taken.getsockname())  # culprit

@@ -9,7 +9,7 @@ import pytest
 
 import dap_mux
 from dap_mux.rank.debugger_wait import on_timeout_of, timeout_of
-from dap_mux.rank.post_mortem import DEFAULT_LIMIT_S, VARIABLE, limit_of
+from dap_mux.rank.environ import DEFAULT_LIMIT_S, POST_MORTEM, Hold, hold_of
 
 
 def test_importing_the_package_loads_no_debugger() -> None:
@@ -30,24 +30,25 @@ def test_the_package_has_what_programs_call() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "limit"),
+    ("text", "hold"),
     [
-        ("", 7.0),
+        ("", Hold(7.0, 7.0)),
         ("off", None),
         ("No", None),
-        ("on", DEFAULT_LIMIT_S),
-        ("0", 0.0),
-        (" 1.5 ", 1.5),
+        ("on", Hold(DEFAULT_LIMIT_S, DEFAULT_LIMIT_S)),
+        ("debugged", Hold(0.0, DEFAULT_LIMIT_S)),
+        ("0", Hold(0.0, 0.0)),
+        (" 1.5 ", Hold(1.5, 1.5)),
     ],
 )
-def test_how_long_a_failed_rank_is_held(text: str, limit: float | None) -> None:
-    assert limit_of({VARIABLE: text}, 7.0) == limit
+def test_how_long_a_failed_rank_is_held(text: str, hold: Hold | None) -> None:
+    assert hold_of({POST_MORTEM: text}, 7.0) == hold
 
 
 @pytest.mark.parametrize("text", ["soon", "-1", "inf", "nan"])
 def test_nonsense_there_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match=f"{VARIABLE}={text}: must be a number of seconds"):
-        limit_of({VARIABLE: text}, None)
+    with pytest.raises(ValueError, match=f"{POST_MORTEM}={text}: must be a number of seconds"):
+        hold_of({POST_MORTEM: text}, None)
 
 
 def test_the_limit_of_the_wait() -> None:

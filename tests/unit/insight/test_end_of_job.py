@@ -1,0 +1,137 @@
+"""Which rank of a failed job was first, decided from what the ranks have left behind."""
+
+from __future__ import annotations
+
+import signal
+from typing import Final
+
+import pytest
+
+from dap_mux.pure.insight.end_of_job import IN_PEACE, Ended, Written, end_of_job, lines_of
+
+COMMAND: Final = "-- torchrun train.py"
+CLOSED: Final = "Connection closed by peer [127.0.0.1]:4711"
+CRASH: Final = """\
+Fatal Python error: Segmentation fault
+
+Thread 0x00007f0 (most recent call first):
+  File "/app/loader.py", line 9 in fetch
+
+Current thread 0x00007f1 (most recent call first):
+  File "/env/lib/python3.11/ctypes/__init__.py", line 519 in string_at
+  File "/app/train.py", line 12 in step
+  File "/app/train.py", line 30 in <module>
+
+Extension modules: numpy._core (total: 1)
+"""
+
+
+def ended(rank: int, at: float, code: int | None = 1, **more: str) -> Ended:
+    reason = f"exit code {code}" if code is not None and code >= 0 else more.pop("reason", "")
+    return Ended(("job", rank), more.pop("host", "a"), 100 + rank, at, code, reason, **more)  # type: ignore[arg-type]
+
+
+def raised(rank: int, at: float, error: str, message: str, line: int = 7, **more: str) -> Ended:
+    written = Written(
+        "exception", at, 100 + rank, error, message, None, "/app/train.py", line, "step"
+    )
+    one = ended(rank, at + 0.2, **more)
+    return Ended(one.rank, one.host, one.pid, one.at, one.code, one.reason, written)
+
+
+def first_line(*ranks: Ended, missing: tuple[int, ...] = ()) -> str:
+    return lines_of(end_of_job(1, ranks, [("job", each) for each in missing], COMMAND))[0]
+
+
+def test_a_victim_that_was_seen_earlier_is_not_first() -> None:
+    end = end_of_job(
+        1,
+        [
+            raised(1, 9.9, "RuntimeError", CLOSED),
+            raised(2, 10.0, "ValueError", "no rows"),
+            raised(3, 9.8, "DistBackendError", "Connection reset by peer"),
+            ended(0, 11.0, -signal.SIGTERM, reason="SIGTERM (15)"),
+        ],
+        [],
+        COMMAND,
+    )
+    assert end.first is not None
+    assert (end.first.ranks, end.first.certain) == ("rank 2", True)
+    assert [(each.ranks, each.after) for each in end.others[-1:]] == [("rank 0", 1.0)]
+    assert lines_of(end)[-1] == f"  next    dap-mux run --hold {COMMAND}"
+
+
+@pytest.mark.parametrize(
+    ("gap", "host", "certain"), [(0.4, "a", True), (0.01, "a", False), (0.4, "b", False)]
+)
+def test_the_earlier_of_two_causes_is_first_and_may_be_a_guess(
+    gap: float, host: str, certain: bool
+) -> None:
+    one, other = raised(2, 10.0, "ValueError", "x"), raised(1, 10.0 + gap, "KeyError", "y", 8)
+    end = end_of_job(1, [Ended(other.rank, host, 1, 11.0, 1, "", other.written), one], [], COMMAND)
+    assert end.first is not None
+    assert (end.first.ranks, end.first.certain) == ("rank 2", certain)
+    assert ("first (probably): rank 2" in lines_of(end)[0]) is not certain
+
+
+def test_ranks_that_fail_alike_are_first_together() -> None:
+    ranks = [raised(each, 10 + each, "ImportError", f"no lib{each}") for each in range(4)]
+    assert first_line(*ranks).endswith("first: ranks 0-3, ImportError: no lib0")
+
+
+def test_a_signal_is_told_with_the_users_own_line() -> None:
+    crashed = ended(2, 10.0, -signal.SIGSEGV, reason="SIGSEGV (11)", crash=CRASH)
+    lines = lines_of(end_of_job(1, [crashed, raised(0, 9.9, "RuntimeError", CLOSED)], [], COMMAND))
+    assert lines[0].endswith("first: rank 2, SIGSEGV (11): Segmentation fault")
+    assert lines[1] == "  at      train.py:12 in step  (/app/train.py)"
+
+
+def test_an_exit_that_the_program_has_caught_is_not_its_end() -> None:
+    caught = Written("sys.exit", 5.0, 102, code=2, file="/app/train.py", line=3)
+    one = Ended(("job", 2), "a", 102, 10.0, 3, "exit code 3", caught)
+    assert first_line(one).endswith("first: rank 2, exit code 3")
+    assert first_line(Ended(("job", 2), "a", 102, 10.0, 2, "", caught)).endswith("sys.exit(2)")
+
+
+def test_an_unknown_exit_code_is_a_failure_unless_python_came_to_its_end() -> None:
+    in_peace = Written(IN_PEACE, 9.0, 101, code=0)
+    ranks = [Ended(("job", 1), "a", 101, 9.0, None, "", in_peace), ended(2, 10.0, None)]
+    assert "first: rank 2, killed, or ended by a library" in first_line(*ranks)
+
+
+def test_where_all_say_that_another_is_missing_it_is_the_one_that_never_came() -> None:
+    timed_out = [raised(each, 10.0, "DistStoreError", "Timed out after 61 s") for each in (0, 1)]
+    assert "first (probably): rank 2, never became a rank" in first_line(*timed_out, missing=(2,))
+    assert "first (probably): rank" in first_line(*timed_out)
+
+
+def test_lines_that_others_print_too_are_left_out() -> None:
+    ranks = [
+        ended(2, 10.0, printed="step 1 loss 0.5\nshard 7 is empty\n"),
+        ended(1, 12.0, printed="step 1 loss 0.25\nstep 2 loss 0.1\n"),
+    ]
+    lines = lines_of(end_of_job(1, ranks, [], COMMAND))
+    assert "  printed shard 7 is empty" in lines
+    assert not any("loss" in line for line in lines)
+
+
+def test_versions_that_differ_are_named() -> None:
+    ranks = [
+        Ended(("job", each), "a", each, 10.0, 1, "", Written("exception", 9.0 + each, each, "E",
+            versions={"torch": "2.4" if each == 2 else "2.5", "python": "3.11.7"}))
+        for each in range(4)
+    ]  # fmt: skip
+    end = end_of_job(1, ranks, [], COMMAND)
+    assert end.versions == {"torch": {"2.5": "0-1,3", "2.4": "2"}}
+    assert "  differ  torch: 2.5 on 0-1,3; 2.4 on 2" in lines_of(end)
+
+
+def test_a_job_whose_ranks_ended_well_says_that() -> None:
+    peace = Ended(("job", 0), "a", 1, 9.0, 0, "exit code 0", Written(IN_PEACE, 9.0, 1, code=0))
+    assert first_line(peace) == "the job failed: exit code 1; no rank of it failed"
+
+
+def test_control_characters_of_a_rank_are_shown() -> None:
+    nasty = raised(2, 9.0, "ValueError", "x\x1b[2J\ny\x07z")
+    assert not any(one in line for line in lines_of(end_of_job(1, [nasty], [], COMMAND))
+                   for one in "\x1b\x07\n")  # fmt: skip

@@ -1,0 +1,119 @@
+"""What a rank writes of its own failure."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dap_mux.rank.black_box import CRASH, END, PRINTED, REDACTED, RING_BYTES, printed, redacted
+
+PROGRAM = """\
+import os, sys, signal
+from pathlib import Path
+from dap_mux.rank.black_box import BlackBox
+box = BlackBox(Path(sys.argv[1]))
+print("first")
+
+def step(batch, password):
+{body}
+
+try:
+    step([1, 2], "hunter2")
+except Exception as error:
+    box.failed(error, error.__traceback__)
+    raise
+"""
+
+
+def left(folder: Path, body: str) -> tuple[dict[str, Any], int]:
+    """Run a program to its end; its record, and its exit code."""
+    script, ready = folder / "job.py", folder / "rank.json"
+    script.write_text(PROGRAM.format(body=f"    {body}"), "utf-8")
+    done = subprocess.run(
+        [sys.executable, str(script), str(ready)], check=False, capture_output=True
+    )
+    end = ready.with_suffix(END)
+    found: dict[str, Any] = json.loads(end.read_text("utf-8")) if end.exists() else {}
+    return found, done.returncode
+
+
+def test_an_exception_with_its_line_and_the_values_there(tmp_path: Path) -> None:
+    found, _ = left(tmp_path, "return batch[7], password")
+    assert (found["kind"], found["type"], found["message"]) == (
+        "exception", "IndexError", "list index out of range",
+    )  # fmt: skip
+    assert (Path(found["file"]).name, found["line"], found["function"]) == ("job.py", 8, "step")
+    assert found["values"] == {"batch": "list(1, 2)", "password": REDACTED}
+    assert found["printed"] == "first\n"
+    assert found["versions"]["python"] == ".".join(map(str, sys.version_info[:3]))
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "code"),
+    [
+        ("sys.exit(4)", "sys.exit", 4),
+        ("sys.exit('no such file')", "sys.exit", 1),
+        ("os._exit(3)", "os._exit", 3),
+        ("sys.exit()", "in peace", 0),
+        ("os._exit(0)", "in peace", 0),
+        ("return", "in peace", 0),
+    ],
+)
+def test_an_exit_says_where(tmp_path: Path, body: str, kind: str, code: int) -> None:
+    found, exit_code = left(tmp_path, body)
+    assert (found["kind"], found["code"], exit_code) == (kind, code, code)
+    assert found.get("line") == (8 if code else None)
+
+
+def test_an_exit_for_an_exception_is_that_exception(tmp_path: Path) -> None:
+    body = "\n    ".join(("try:", "    batch[9]", "except IndexError:", "    sys.exit(5)"))
+    found, _ = left(tmp_path, body)
+    assert (found["kind"], found["type"], found["code"]) == ("exception", "IndexError", 5)
+
+
+def test_a_signal_leaves_pythons_frames_and_the_output(tmp_path: Path) -> None:
+    found, code = left(tmp_path, "os.kill(os.getpid(), signal.SIGSEGV)")
+    assert (found, code) == ({}, -signal.SIGSEGV)
+    assert 'job.py", line 8 in step' in (tmp_path / f"rank{CRASH}").read_text("utf-8")
+    assert printed((tmp_path / f"rank{PRINTED}").read_bytes()) == "first\n"
+
+
+def test_the_output_outlives_sigkill_and_is_bounded(tmp_path: Path) -> None:
+    body = "print('x' * 5000); print('last'); os.kill(os.getpid(), signal.SIGKILL)"
+    _, code = left(tmp_path, body)
+    text = printed((tmp_path / f"rank{PRINTED}").read_bytes())
+    assert code == -signal.SIGKILL
+    assert len(text) == RING_BYTES
+    assert text.endswith("x\nlast\n")
+
+
+def test_a_forked_child_writes_nothing(tmp_path: Path) -> None:
+    found, _ = left(tmp_path, "os.fork() or (print('child'), sys.exit(9)); os.wait()")
+    assert (found["kind"], found["printed"]) == ("in peace", "first\n")
+
+
+class Hostile:
+    def __repr__(self) -> str:
+        raise AssertionError
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "text"),
+    [
+        ("tokens", [1, 2], "list(1, 2)"),
+        ("api_key", "abc", REDACTED),
+        ("hf_token", "abc", REDACTED),
+        ("config", {"password": "abc", "rate": 0.5}, f"{{'password': {REDACTED}, 'rate': 0.5}}"),
+        ("self", Hostile(), "<Hostile>"),
+        ("many", list(range(9)), "list(0, 1, 2, 3, ... 9 in all)"),
+        ("long", "y" * 999, repr("y" * 999)[:200]),
+    ],
+)
+def test_values_are_bounded_and_secrets_redacted(name: str, value: object, text: str) -> None:
+    assert redacted(name, value) == text
