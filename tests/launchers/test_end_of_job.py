@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from dataclasses import dataclass
 from itertools import cycle
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Any, Final
 
 import pytest
 
-from tests.launchers.launching import STARTS, line
+from tests.launchers.launching import PAGE, STARTS, documented, launch, line
 from tests.launchers.tools import environment
 from tests.support.processes.commands import User, user
 from tests.support.processes.mpi import mpi_environ
@@ -112,6 +113,23 @@ async def test_the_block_names_the_first_rank_and_why(user: User, kind: str, way
     assert block[-1].startswith("  next    dap-mux run --"), err
     for other in end["others"]:
         assert "2" not in other["ranks"], err
+
+
+async def test_the_block_of_the_page(user: User) -> None:
+    """What docs/launchers.md shows is what its command prints with nobody attached."""
+    shown = re.search(r"```text\n(dap-mux: the job failed.*?)```", PAGE, re.DOTALL)
+    assert shown is not None
+    words = documented("--fail 2")
+    run = await launch(user, environment("torch"), [words[0], "--no-wait", *words[1:]])
+    done = await run.ends(within=STARTS)
+    block = done.err[done.err.index("dap-mux: the job failed") :]
+    assert kinds_of(block.replace(f"{user.folder}/", "")) == kinds_of(shown[1])
+
+
+def kinds_of(block: str) -> list[str]:
+    """The lines without numbers, and without who met the closed connection and who SIGTERM."""
+    lines = [re.sub(r"[\d.]+ m?s later|\d+", "#", line) for line in block.splitlines()]
+    return [line for line in lines if not line.startswith("  then ")]
 
 
 async def failed(user: User, kind: str, way: str) -> tuple[dict[str, Any], str]:
