@@ -26,16 +26,25 @@ Extension modules: numpy._core (total: 1)
 """
 
 
-def ended(rank: int, at: float, code: int | None = 1, **more: str) -> Ended:
-    reason = f"exit code {code}" if code is not None and code >= 0 else more.pop("reason", "")
-    return Ended(("job", rank), more.pop("host", "a"), 100 + rank, at, code, reason, **more)  # type: ignore[arg-type]
+def ended(
+    rank: int,
+    at: float,
+    code: int | None = 1,
+    *,
+    reason: str = "",
+    host: str = "a",
+    crash: str = "",
+    printed: str = "",
+) -> Ended:
+    words = reason or ("" if code is None else f"exit code {code}")
+    return Ended(("job", rank), host, 100 + rank, at, code, words, None, crash, printed)
 
 
-def raised(rank: int, at: float, error: str, message: str, line: int = 7, **more: str) -> Ended:
+def raised(rank: int, at: float, error: str, message: str, line: int = 7) -> Ended:
     written = Written(
         "exception", at, 100 + rank, error, message, None, "/app/train.py", line, "step"
     )
-    one = ended(rank, at + 0.2, **more)
+    one = ended(rank, at + 0.2)
     return Ended(one.rank, one.host, one.pid, one.at, one.code, one.reason, written)
 
 
