@@ -72,7 +72,7 @@ def test_an_exit_says_where(tmp_path: Path, body: str, kind: str, code: int) -> 
 
 
 def test_an_exit_for_an_exception_is_that_exception(tmp_path: Path) -> None:
-    body = "\n    ".join(("try:", "    batch[9]", "except IndexError:", "    sys.exit(5)"))
+    body = "try:\n        batch[9]\n    except IndexError:\n        sys.exit(5)"
     found, _ = left(tmp_path, body)
     assert (found["kind"], found["type"], found["code"]) == ("exception", "IndexError", 5)
 
