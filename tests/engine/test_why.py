@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,9 +11,10 @@ from dap_mux.engine.job_insight.gather_evidence import SAMPLE
 from dap_mux.pure.endpoint import Traits
 from dap_mux.pure.insight.why.evidence import Process
 from tests.engine.conftest import Play
-from tests.engine.scenes import attached, stopped
+from tests.engine.scenes import LINE, attached, stopped
+from tests.engine.test_barriers import waiting
 from tests.support.fake_rank.injected_calls import INJECTED
-from tests.support.scripted.playbook import Playbook
+from tests.support.scripted.playbook import PATH, Playbook
 from tests.support.scripted.scripted_clients import Client
 
 STILL: dict[str, Any] = {
@@ -63,6 +65,20 @@ def test_ranks_in_the_debugger_hold_the_others_up(play: Play) -> None:
     body = why(book, stopped(book))
     assert body["verdict"] == "held-by-debugger"
     assert body["suspects"][0]["ranks"] == "0"
+
+
+def test_a_breakpoint_that_waits_for_other_ranks_comes_first(play: Play) -> None:
+    """Of ranks in its condition, and of those that have passed it, nothing else tells why."""
+    book, client = play.scene(4, waiting, 2)
+    for rank in book.ranks.values():
+        rank.data.evidence = RECEIVES
+    body = why(book, client)
+    assert body["verdict"] == "held-by-debugger"
+    assert body["sentence"] == (
+        f"rank 2 is held by your barrier breakpoint at {Path(PATH).name}:{LINE}, which waits for "
+        "ranks 0-1,3; remove it, or let it run on"
+    )
+    assert body["next"] == "cast 2 c"
 
 
 def test_a_rank_that_cannot_tell_leaves_it_undecided(play: Play) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
@@ -19,7 +20,7 @@ from dap_mux.engine.outputs import ReadProcesses
 from dap_mux.engine.state.client import ClientRequest
 from dap_mux.engine.state.rank import Rank
 from dap_mux.engine.state.session import SessionState
-from dap_mux.engine.state.threads import leading_threads, named, shows_other_threads
+from dap_mux.engine.state.threads import base_name, leading_threads, named, shows_other_threads
 from dap_mux.engine.values.meshes import Meshes
 from dap_mux.pure.addresses import is_loopback
 from dap_mux.pure.insight.why.evidence import Evidence, Process, RankEvidence, Sample, Standing
@@ -157,14 +158,14 @@ class EvidenceGatherer(Struct, eq=False):
         if inquiry.left:
             self._core.after(inquiry.interval, lambda: self._look(inquiry))
             return
-        inquiry.then(_evidence(inquiry))
+        inquiry.then(_evidence(self._core, inquiry))
 
 
-def _evidence(inquiry: _Inquiry) -> Evidence:
+def _evidence(core: SessionState, inquiry: _Inquiry) -> Evidence:
     found = {
         rank.rank_id: RankEvidence(
             rank.rank_id,
-            _standing(rank, inquiry.problems.get(rank.id, "")),
+            _standing(core, rank, inquiry.problems.get(rank.id, "")),
             [_leading(rank, sample) for sample in inquiry.samples.get(rank.id, ())],
             inquiry.processes.get(_process_of(rank), ()),
         )
@@ -212,9 +213,17 @@ def _process_of(rank: Rank) -> str:
     return f":{rank.endpoint.port}" if is_loopback(rank.endpoint.host) else ""
 
 
-def _standing(rank: Rank, problem: str) -> Standing:
+def _standing(core: SessionState, rank: Rank, problem: str) -> Standing:
     stop = (rank.stop.reason or "stopped") if rank.stop else rank.wait
-    return Standing(rank.state, stop, rank.exit_code, problem or rank.reason)
+    known = Standing(rank.state, stop, rank.exit_code, problem or rank.reason)
+    at = rank.at_barrier
+    if at is None or at.round is None or at.round.complete:
+        return known
+    where = f" at {base_name(at.frame.path)}:{at.frame.line}" if at.frame else ""
+    awaited = tuple(sorted(core.ranks[id].rank_id for id in at.round.awaited if id in core.ranks))
+    return dataclasses.replace(
+        known, breakpoint=f"{at.round.word} breakpoint{where}", awaited=awaited
+    )
 
 
 # Looks whether ranks that were let run wait for others that stand; stops none of them.
@@ -246,8 +255,7 @@ def _place(rank: Rank) -> StopPlace:
     if stop is None or not stop.frames:
         return StopPlace("", ends=bool(stop and stop.unhandled))
     frame = stop.frames[stop.own]
-    name = frame.path.replace("\\", "/").rsplit("/", 1)[-1]
-    return StopPlace(f"{name}:{frame.line}", ends=stop.unhandled)
+    return StopPlace(f"{base_name(frame.path)}:{frame.line}", ends=stop.unhandled)
 
 
 # `why`: some samples of every rank, one after the other, and the verdict on them.

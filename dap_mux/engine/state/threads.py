@@ -128,7 +128,7 @@ class View:
         where = first.wait or "running"
         if first.stop:
             frame = (first.stop.frames or (Frame("", "stopped", 0),))[0]
-            where = f"{_base(frame.path)}:{frame.line}" if frame.path else frame.name
+            where = f"{base_name(frame.path)}:{frame.line}" if frame.path else frame.name
         if len(members) == 1:
             name = self.name_of(first)
             return name if first.wait else f"{name} · {where}"
@@ -190,7 +190,8 @@ def _ranks(ranks: set[RankId]) -> str:
     return f"{'ranks' if len(ranks) > 1 else 'rank'} {fold(ranks)}"
 
 
-def _base(path: str) -> str:
+def base_name(path: str) -> str:
+    """Return the last part of a path of whichever system."""
     return path.replace("\\", "/").rsplit("/", 1)[-1]
 
 

@@ -131,13 +131,16 @@ class Standing:
     """What the session itself knows of a rank.
 
     `state` as in `list`; `stop`: why it stands in the debugger; `exit_code`: as of its process,
-    negative for a signal; `problem`: why it told nothing.
+    negative for a signal; `problem`: why it told nothing. `breakpoint`: the one whose condition
+    keeps it until the ranks `awaited` have come, such as `differ breakpoint at train.py:5`.
     """
 
     state: str = "running"
     stop: str = ""
     exit_code: int | None = None
     problem: str = ""
+    breakpoint: str = ""
+    awaited: tuple[RankId, ...] = ()
 
 
 @dataclass(frozen=True)

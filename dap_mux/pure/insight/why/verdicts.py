@@ -147,6 +147,9 @@ def held_by_debugger(picture: Picture) -> Verdict | None:
 
     All that stand; the others may wait for them or run.
     """
+    at_breakpoint = [one for one in picture.live if one.standing.breakpoint]
+    if at_breakpoint:
+        return _held_by_breakpoint(at_breakpoint, picture)
     held = [one for one in picture.live if _holder(one)]
     if not held:
         return None
@@ -157,6 +160,23 @@ def held_by_debugger(picture: Picture) -> Verdict | None:
         suspects(held, picture),
         who_waits(picture, held),
         f"cast {','.join(str(one.rank[1]) for one in held)} c",
+    )
+
+
+def _held_by_breakpoint(held: list[Doing], picture: Picture) -> Verdict:
+    """A breakpoint that waits for other ranks: it may wait for ever, as they may have passed it."""
+    standing = held[0].standing
+    there = [one for one in held if one.standing.breakpoint == standing.breakpoint]
+    awaited = [picture.ranks[each] for each in standing.awaited if each in picture.ranks]
+    waits = f", which waits for {ranks(awaited)}" if awaited else ""
+    numbers = ",".join(str(one.rank[1]) for one in there)
+    them = verb(there, "it", "them")
+    return Verdict(
+        f"{ranks(there)} {verb(there, 'is', 'are')} held by your {standing.breakpoint}{waits}; "
+        f"remove it, or let {them} run on",
+        suspects(there, picture),
+        who_waits(picture, there),
+        f"cast {numbers} c",
     )
 
 
