@@ -12,7 +12,6 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import PurePath
-from signal import Signals
 from typing import Final
 
 from msgspec import Struct, field
@@ -28,8 +27,8 @@ MAX_LINES: Final = 8
 MAX_MESSAGE_LINES: Final = 6
 MAX_OTHERS: Final = 6
 MAX_HOW: Final = 160
-STOPPED_BY: Final = frozenset({Signals.SIGTERM, Signals.SIGINT, Signals.SIGHUP})
-"""Signals by which a launcher ends the ranks that are left."""
+STOPPED_BY: Final = frozenset({1, 2, 15})
+"""SIGHUP, SIGINT and SIGTERM: by these a launcher ends the ranks that are left."""
 NEVER_CAME: Final = "never became a rank; what it printed, or its launcher, says why"
 IN_PEACE: Final = "in peace"
 """The kind of record of a program that has ended as it should."""
