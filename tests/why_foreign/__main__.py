@@ -1,0 +1,202 @@
+"""`python -m tests.why_foreign [NAME ...]`: `why` on faults that others have reported.
+
+Each program of `expected` runs as four ranks. Once they have come to rest, `why` is asked of the
+processes from outside, and then of the session, from inside. build/why-foreign.jsonl keeps every
+answer, and what is in it is not run again. Prints the two scores and the misses.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any, Final
+
+from dap_mux.system import procfs
+from tests.support.processes.commands import Command, User
+from tests.support.processes.proc_net import free_ports
+from tests.support.processes.waiting import until
+from tests.why_foreign.expected import FAULTS, HEALTHY
+from tests.why_foreign.rows import HERE, Fault, is_right, missing
+from tests.why_score.__main__ import engines
+from tests.why_score.ranks import ROOT, jobs
+from tests.why_score.results import ranks_of
+
+RANKS: Final = 4
+STARTS_S: Final = 90.0
+LOOK_S: Final = 2.0
+AT_REST: Final = 0.1
+"""Of a processor, in all ranks together; a rank that is busy by its fault never rests."""
+RESTED: Final = 3
+"""So many looks in a row."""
+RESTS_S: Final = 60.0
+RESULTS: Final = ROOT / "build" / "why-foreign.jsonl"
+WAYS: Final = ("outside", "inside")
+GOALS: Final = (0.92, 0.85)
+"""Of the faults, inside and outside."""
+HEALTH: Final = "healthy"
+# It lets the others live when one ends.
+LAUNCH: Final = """\
+import os, subprocess, sys
+start = lambda rank: subprocess.Popen(
+    [sys.executable, *sys.argv[2:]],
+    env={**os.environ, "RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": sys.argv[1]},
+)
+for each in [start(rank) for rank in range(int(sys.argv[1]))]:
+    each.wait()
+"""
+Json = dict[str, Any]
+
+
+async def look(folder: str, file: str) -> list[Json]:
+    """Run a program, and ask `why` of it in both ways."""
+    async with AsyncExitStack() as stack:
+        place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="why-")))
+        user = User(place)
+        stack.push_async_callback(user.close)
+        python = jobs(engines())["gloo"].python
+        launcher = user.script(LAUNCH, "launch.py")
+        program = HERE / folder / file
+        environ = {
+            "OMP_NUM_THREADS": "1",
+            "MASTER_ADDR": "127.0.0.1",
+            "MASTER_PORT": str(free_ports(1)),
+            "DAP_MUX_BASE_PORT": str(free_ports(2 * RANKS)),
+            "TMPDIR": str(user.folder),
+        }
+        words = ("run", "--no-wait", "--", str(python), launcher, str(RANKS), str(program))
+        run = await user.start(*words, env=environ)
+        pids = await _settled(run, str(program))
+        found = []
+        session = await run.session()
+        where = f"{session['host']}:{session['port']}"
+        for way, asked in zip(WAYS, ([_named(pids)], [where, "--attach"]), strict=True):
+            began = time.monotonic()
+            done = await user.does("why", *asked, "--json")
+            body = json.loads(done.out) if done.out.startswith("{") else {"sentence": done.err}
+            seconds = round(time.monotonic() - began, 1)
+            found.append({"file": file, "way": way, "seconds": seconds, "answer": body})
+        return found
+
+
+def _named(pids: Sequence[int]) -> str:
+    return f"pid:{','.join(map(str, pids))}"
+
+
+async def _settled(run: Command, program: str) -> list[int]:
+    """Wait until all ranks have started, and use no processor; their pids."""
+    home = run.user.environ["HOME"]
+    await until(lambda: len(_ranks(program, home)) == RANKS, within=STARTS_S, what="four ranks")
+    pids = _ranks(program, home)
+    deadline = time.monotonic() + RESTS_S
+    used, at_rest = _cpu(pids), 0
+    while at_rest < RESTED and time.monotonic() < deadline:
+        await asyncio.sleep(LOOK_S)
+        before, used = used, _cpu(pids)
+        at_rest = at_rest + 1 if used - before < AT_REST * LOOK_S else 0
+    return [pid for pid in pids if procfs.exists(pid)]
+
+
+def _ranks(program: str, home: str) -> list[int]:
+    """The ranks' own processes, not what they have forked."""
+    found = [pid for pid in procfs.pids() if (procfs.command_line(pid) or ())[-1:] == (program,)]
+    ours = {pid: procfs.environ(pid) for pid in found}
+    of_user = {pid for pid, environ in ours.items() if environ.get("HOME") == home}
+    ranks = {pid for pid in of_user if "RANK" in ours[pid]}
+    return sorted(pid for pid in ranks if procfs.parent(pid) not in ranks)
+
+
+def _cpu(pids: Sequence[int]) -> float:
+    stats = (procfs.stat(pid) for pid in pids)
+    return sum(one.cpu_seconds for one in stats if one is not None)
+
+
+def accused(body: Json) -> frozenset[int]:
+    """The ranks of the first suspect."""
+    suspects = body.get("suspects") or []
+    return ranks_of(str(suspects[0]["ranks"]), RANKS) if suspects else frozenset()
+
+
+def text_of(body: Json) -> str:
+    """All that an answer says."""
+    return json.dumps([body.get(name) for name in ("verdict", "sentence", "evidence", "suspects")])
+
+
+def verdict_on(row: Fault, body: Json) -> str:
+    """Say what is wrong with an answer; "" if nothing is."""
+    if is_right(row, accused(body), text_of(body)):
+        return ""
+    who = ",".join(map(str, sorted(accused(body)))) or "nobody"
+    return f"accuses {who}; lacks {missing(row, text_of(body))}: {body.get('sentence')}"
+
+
+def kept() -> dict[tuple[str, str], Json]:
+    """The answers that are there."""
+    lines = RESULTS.read_text("utf-8").splitlines() if RESULTS.exists() else []
+    return {(one["file"], one["way"]): one for one in map(json.loads, lines)}
+
+
+async def score(names: Sequence[str]) -> int:
+    """Ask what has not been asked, and print the score; 1 if it is below the goal."""
+    rows = [("faults", row.file) for row in FAULTS] + [("healthy", row.file) for row in HEALTHY]
+    for folder, file in rows:
+        if (names and Path(file).stem not in names) or (file, WAYS[-1]) in kept():
+            continue
+        try:
+            found = await look(folder, file)
+        except (AssertionError, TimeoutError) as error:
+            print(f"{file}: not run: {error}", flush=True)
+            continue
+        RESULTS.parent.mkdir(exist_ok=True)
+        with RESULTS.open("a", encoding="utf-8") as out:
+            out.writelines(json.dumps(one) + "\n" for one in found)
+        for one in found:
+            print(f"{file}, {one['way']}, {one['seconds']} s: {_line(file, one)}", flush=True)
+    return report()
+
+
+def _line(file: str, one: Json) -> str:
+    row = next((each for each in FAULTS if each.file == file), None)
+    if row is not None:
+        return verdict_on(row, one["answer"]) or "right"
+    verdict = one["answer"].get("verdict")
+    return "right" if verdict == HEALTH else f"{verdict}: {one['answer'].get('sentence')}"
+
+
+def report() -> int:
+    """Print how often each way is right, and the misses."""
+    found, enough = kept(), True
+    for way, goal in zip(reversed(WAYS), GOALS, strict=True):
+        right = 0
+        asked = [row for row in FAULTS if (row.file, way) in found]
+        for row in asked:
+            wrong = verdict_on(row, found[row.file, way]["answer"])
+            right += not wrong
+            if wrong:
+                print(f"  {way}, {row.file}: {wrong}")
+        alarms = [
+            row.file
+            for row in HEALTHY
+            if found.get((row.file, way), {"answer": {"verdict": HEALTH}})["answer"].get("verdict")
+            not in (HEALTH, "undecided")
+        ]
+        print(f"{way}: rank and cause right in {right} of {len(asked)}; false alarms: {alarms}")
+        enough = enough and right >= goal * len(asked) and not alarms
+    return 0 if enough else 1
+
+
+def main(words: Sequence[str]) -> int:
+    """Ask, and tell."""
+    parser = argparse.ArgumentParser(prog="python -m tests.why_foreign", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    return asyncio.run(score(parser.parse_args(words).names))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
