@@ -84,6 +84,10 @@ def _runs_a_task(thread: Thread, stack: Stack) -> bool:
 # What is waited for
 
 TORCH: Final = "torch/distributed/distributed_c10d.py"
+TORCH_FILES: Final = (TORCH, "torch/distributed/_functional_collectives.py")
+BACKWARD: Final = ("torch/autograd/__init__.py", "torch/autograd/graph.py")
+GRADIENTS: Final = "all_reduce"
+"""What DDP's reducer calls in C++, while Python's frames say `loss.backward()`."""
 TORCH_CALLS: Final = ("torch._C._distributed_c10d.", "torch.distributed.distributed_c10d.")
 JOINS: Final = "init_process_group"
 OWN_PROCESSES: Final = (
@@ -194,6 +198,8 @@ def _wait_of(sample: Sample, thread: Thread, stack: Stack, kind: str) -> Wait | 
         return None  # its connections are to its own processes
     if _is_in_torch(stack, call):
         return _recorded(sample, kind, call)
+    if _waits_in_backward(sample, thread, stack):
+        return _recorded(sample, kind, None) or Wait(GRADIENTS)
     if call is not None and _is_mpi(call):
         return _of_mpi(call)
     if _waits_for_a_peer(thread):
@@ -228,9 +234,19 @@ def _members(told: Any) -> tuple[int, ...]:
 
 
 def _is_in_torch(stack: Stack, call: Call | None) -> bool:
-    if any(frame.path.endswith(TORCH) for frame in stack[-4:]):
+    if any(frame.path.endswith(TORCH_FILES) for frame in stack[-4:]):
         return True
     return call is not None and call.function.startswith(TORCH_CALLS)
+
+
+def _waits_in_backward(sample: Sample, thread: Thread, stack: Stack) -> bool:
+    """Whether it sleeps in a backward pass of a distributed job: for what other ranks send.
+
+    On CPUs the thread that calls `backward` computes it itself. With a device the host sleeps here
+    while that computes, too; then it wakes in between, and is not at one place for long.
+    """
+    asleep = thread.state == "S" and not thread.owns_gil
+    return sample.world_rank >= 0 and asleep and bool(stack) and stack[-1].path.endswith(BACKWARD)
 
 
 def _entered(stack: Stack) -> int:
