@@ -39,6 +39,7 @@ RUNS: Final = "R"
 GIL_LOOKS_PER_S: Final = (60, 260)
 """200 a second, fewer on a busy machine."""
 EQUALLY: Final = 1.25  # the most that one of them looks as often as another
+ACCEPTS: Final = frozenset({"accept", "accept4"})
 ENDED: Final = "exited"
 GONE: Final = frozenset({"", "Z", "X"})
 """The states of processes that are no more."""
@@ -285,7 +286,13 @@ class Picture:
         return {local: one for one in self.ranks.values() for local, _ in one.connections.values()}
 
     def is_foreign(self, one: Doing, wait: Wait) -> bool:
-        """Whether a connection that a rank waits for is to no rank; the ends of all are known."""
+        """Whether a connection that a rank waits for is to no rank; the ends of all are known.
+
+        Nobody comes to a rank that listens while all others are in a collective.
+        """
+        if wait.plain in ACCEPTS:
+            others = [each.wait for each in self.live if each is not one]
+            return bool(others) and all(each is not None and each.collective for each in others)
         end = one.other_end(wait.socket)
         return bool(end) and end not in self._ends and all(each.processes for each in self.live)
 
