@@ -16,7 +16,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from dap_mux.pure.errors import DapMuxError, PeerFault
-from dap_mux.pure.protocol.framing import Framer, encode_frame
+from dap_mux.pure.protocol.messages import Framer, encode_frame
 
 Json = dict[str, Any]
 Tap = Callable[[str, Json], None]

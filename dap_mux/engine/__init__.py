@@ -19,6 +19,6 @@ The rooms, in the order in which a message meets them:
 """
 
 from dap_mux.engine.engine import Engine
-from dap_mux.engine.settings import Settings
+from dap_mux.engine.inputs import Settings
 
 __all__ = ["Engine", "Settings"]

@@ -14,18 +14,17 @@ from dap_mux.engine.clients.attach import ClientAttach
 from dap_mux.engine.clients.client_inputs import ClientInitialize, ClientInputs
 from dap_mux.engine.clients.leave import ClientLeave
 from dap_mux.engine.clients.notices import Notices, Progress
+from dap_mux.engine.inputs import Settings
 from dap_mux.engine.job_insight.collective_timeouts import CollectiveTimeouts
 from dap_mux.engine.job_insight.library_watch import LibraryWatch
 from dap_mux.engine.job_insight.partial_moves import OnFound, PartialMoves
 from dap_mux.engine.messages import faults, to_ranks
-from dap_mux.engine.messages.capabilities import Capabilities
-from dap_mux.engine.messages.requests import Requests
+from dap_mux.engine.messages.requests import Capabilities, Requests
 from dap_mux.engine.on_demand import OnDemand
 from dap_mux.engine.outputs import CloseLink, Output
-from dap_mux.engine.ranks.deaths import Deaths
+from dap_mux.engine.ranks.deaths import HEARD, Deaths
 from dap_mux.engine.ranks.lifecycle import Lifecycle
 from dap_mux.engine.ranks.patching import DebuggerProperties
-from dap_mux.engine.ranks.subprocesses import HEARD
 from dap_mux.engine.routes import OFFERED, ROUTES, Parts
 from dap_mux.engine.session.actors import Actors
 from dap_mux.engine.session.rank_events import RankEvents, answer_request, dispatch
@@ -37,7 +36,6 @@ from dap_mux.engine.session.session_requests import (
     RanksEvent,
     SessionRequests,
 )
-from dap_mux.engine.settings import Settings
 from dap_mux.engine.source_files.contents import CodeTexts, Sources
 from dap_mux.engine.source_files.diagnosis import Files
 from dap_mux.engine.state.phases import Phase
@@ -45,14 +43,13 @@ from dap_mux.engine.state.rank import BarrierRound, Rank
 from dap_mux.engine.state.session import RowsChanged, SessionState
 from dap_mux.engine.state.threads import View
 from dap_mux.engine.stops.client_events import ClientEvents
-from dap_mux.engine.stops.control import Control
-from dap_mux.engine.stops.stop_waiters import StopWaiters
+from dap_mux.engine.stops.control import Control, StopWaiters
 from dap_mux.engine.values.inspect import Inspector
 from dap_mux.engine.values.meshes import Meshes
 from dap_mux.pure.errors import PeerFault
 from dap_mux.pure.protocol.messages import Message
 from dap_mux.pure.rank_sets import RankId
-from dap_mux.pure.remote.injected_sources import InjectedSources
+from dap_mux.pure.remote import InjectedSources
 
 # After the answer to one of these a rank has no reason to say more by itself.
 QUESTIONS = frozenset({"completions", "evaluate", "scopes", "stackTrace", "threads", "variables"})

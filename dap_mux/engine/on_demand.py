@@ -13,8 +13,7 @@ from msgspec import Struct
 from dap_mux.engine.breakpoints.edits import BreakpointEdits
 from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.state.threads import View
-from dap_mux.engine.stops.control import Control
-from dap_mux.engine.stops.stop_waiters import StopWaiters
+from dap_mux.engine.stops.control import Control, StopWaiters
 from dap_mux.engine.values.inspect import Inspector
 from dap_mux.engine.values.meshes import Meshes
 
@@ -22,12 +21,15 @@ if TYPE_CHECKING:
     from dap_mux.engine.barriers.differ import DifferBreakpoints, MissingRanks
     from dap_mux.engine.debug_console.console import OnBehalf
     from dap_mux.engine.debug_console.evaluate import Evaluation
-    from dap_mux.engine.job_insight.gather_evidence import EvidenceGatherer, HeldUpRanks, Why
-    from dap_mux.engine.job_insight.stacks import StackTrees
+    from dap_mux.engine.job_insight.gather_evidence import (
+        EvidenceGatherer,
+        HeldUpRanks,
+        StackTrees,
+        Why,
+    )
     from dap_mux.engine.pdb.cast import Cast
     from dap_mux.engine.session.groups import Groups
-    from dap_mux.engine.values.compare import Compare
-    from dap_mux.engine.values.fan_out import FanOutEvaluator
+    from dap_mux.engine.values.fan_out import Compare, FanOutEvaluator
 
 
 class OnDemand(Struct, eq=False, dict=True):
@@ -57,14 +59,14 @@ class OnDemand(Struct, eq=False, dict=True):
     @cached_property
     def compare(self) -> Compare:
         """`compare`: an expression in many ranks."""
-        from dap_mux.engine.values.compare import Compare
+        from dap_mux.engine.values.fan_out import Compare
 
         return Compare(self._core, self._fan_out, self._meshes)
 
     @cached_property
     def stacks(self) -> StackTrees:
         """`stacks`: all ranks' stacks as one tree."""
-        from dap_mux.engine.job_insight.stacks import StackTrees
+        from dap_mux.engine.job_insight.gather_evidence import StackTrees
 
         return StackTrees(self._core, self._meshes)
 
@@ -115,8 +117,12 @@ class OnDemand(Struct, eq=False, dict=True):
         """`evaluate`, with the debug console's commands, and what completes it."""
         from dap_mux.engine.debug_console.console import Console
         from dap_mux.engine.debug_console.evaluate import Evaluation
-        from dap_mux.engine.debug_console.hover import HoverEvaluator, RankSetEvaluator
-        from dap_mux.engine.debug_console.merged_values import AggregateVariables, Values
+        from dap_mux.engine.debug_console.merged_values import (
+            AggregateVariables,
+            HoverEvaluator,
+            RankSetEvaluator,
+            Values,
+        )
 
         core, meshes, fan_out, inspector = self._core, self._meshes, self._fan_out, self._inspector
         values = Values(core, AggregateVariables(core))

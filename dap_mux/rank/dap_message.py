@@ -8,7 +8,7 @@ import time
 from typing import Any
 
 MAX_MESSAGE = 64 * 1024  # bytes of one message
-MAX_DIGITS = 12  # of its length, as in protocol/framing
+MAX_DIGITS = 12  # of its length, as in protocol/messages
 
 
 class NoMessage(ValueError):

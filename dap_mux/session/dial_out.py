@@ -20,8 +20,7 @@ from typing import Any, Final
 from dap_mux.cluster.records import DEFAULT_GROUP, is_natural
 from dap_mux.engine import inputs
 from dap_mux.engine.outputs import Connect
-from dap_mux.pure.addresses import is_loopback
-from dap_mux.pure.endpoint import NO_TRAITS, Endpoint, Traits, read_traits
+from dap_mux.pure.endpoint import NO_TRAITS, Endpoint, Traits, is_loopback, read_traits
 from dap_mux.pure.errors import Refused, UsageError
 from dap_mux.pure.rank_sets import RankId
 from dap_mux.session.session import Session

@@ -19,11 +19,10 @@ from msgspec.structs import replace
 
 from dap_mux.engine import Engine, Settings, inputs
 from dap_mux.engine.admission import Token
-from dap_mux.pure.addresses import is_loopback
-from dap_mux.pure.endpoint import Endpoint
+from dap_mux.pure.endpoint import Endpoint, is_loopback
 from dap_mux.pure.errors import Refused, UsageError
 from dap_mux.pure.rank_sets import Mesh, RankId
-from dap_mux.pure.remote.injected_sources import InjectedSources
+from dap_mux.pure.remote import InjectedSources
 from dap_mux.rank.injected import folders
 from dap_mux.session.terminal_output import alert, say
 from dap_mux.shell.auth import Guard

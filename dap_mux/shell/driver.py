@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 from dap_mux.engine import Engine, inputs, outputs
 from dap_mux.engine.admission import Token
 from dap_mux.engine.outputs import ToClient, ToRank, ToRanks
-from dap_mux.pure.protocol.framing import MAX_BODY, encode_frame
+from dap_mux.pure.protocol.messages import MAX_BODY, encode_frame
 from dap_mux.shell.links import CONNECT_TIMEOUT_S, RankLink
 from dap_mux.shell.local_machine import LocalFiles, LocalProcesses, ProcessReader, is_over
 from dap_mux.shell.timers import Timer, Timers

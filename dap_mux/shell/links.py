@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from dap_mux.engine import Engine, inputs
 from dap_mux.pure.errors import PeerFault
-from dap_mux.pure.protocol.framing import Framer
-from dap_mux.pure.protocol.messages import Message, decode
+from dap_mux.pure.protocol.messages import Framer, Message, decode
 from dap_mux.shell.sockets import (
     LivenessMonitor,
     acknowledge_now,

@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from dap_mux.engine import inputs
 from dap_mux.pure.errors import DapMuxError, PeerFault, UsageError
-from dap_mux.pure.protocol.framing import Framer
-from dap_mux.pure.protocol.messages import MessageError, decode
+from dap_mux.pure.protocol.messages import Framer, MessageError, decode
 from dap_mux.shell.auth import Guard
 from dap_mux.shell.sockets import (
     LivenessMonitor,

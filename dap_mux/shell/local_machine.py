@@ -12,7 +12,7 @@ from collections.abc import Callable, Container, Coroutine, Iterable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from dap_mux.pure.remote.probes import MAX_COMPARED_BYTES
+from dap_mux.pure.remote import MAX_COMPARED_BYTES
 from dap_mux.system import procfs
 
 if TYPE_CHECKING:

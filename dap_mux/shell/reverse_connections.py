@@ -17,8 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, cast
 
 from dap_mux.pure.errors import DapMuxError, PeerFault
-from dap_mux.pure.protocol.framing import Framer, encode_frame
-from dap_mux.pure.protocol.messages import Request, decode, encode, plain
+from dap_mux.pure.protocol.messages import Framer, Request, decode, encode, encode_frame, plain
 from dap_mux.shell.driver import Driver
 from dap_mux.shell.links import RankLink
 from dap_mux.shell.sockets import prepare, tcp_of

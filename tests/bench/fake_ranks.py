@@ -21,8 +21,7 @@ from typing import Any, Final, cast
 
 import anyio
 
-from dap_mux.pure.protocol.framing import Framer, encode_frame
-from dap_mux.pure.protocol.messages import Message, decode, plain
+from dap_mux.pure.protocol.messages import Framer, Message, decode, encode_frame, plain
 
 _PATCH: Final = "own['attach']"  # in the expression that patches a rank
 _ASKS_STACKS: Final = "def stacks(every_thread"  # in the one that asks a rank where it is

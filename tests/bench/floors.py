@@ -23,8 +23,7 @@ from typing import Final, cast
 
 import anyio
 
-from dap_mux.pure.protocol.framing import Framer, encode_frame
-from dap_mux.pure.protocol.messages import Request, decode, encode
+from dap_mux.pure.protocol.messages import Framer, Request, decode, encode, encode_frame
 
 LOCAL: Final = "127.0.0.1"
 _HEAD: Final = b"Content-Length"

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from dap_mux.pure.protocol.framing import Framer
+from dap_mux.pure.protocol.messages import Framer
 
 _CHUNK: Final = 1 << 16  # bytes
 _LARGEST: Final = 1 << 30  # bytes of one message

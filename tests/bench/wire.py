@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
-from dap_mux.pure.protocol.framing import encode_frame
+from dap_mux.pure.protocol.messages import encode_frame
 
 if TYPE_CHECKING:
     from typing_extensions import Self

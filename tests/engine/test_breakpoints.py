@@ -6,7 +6,7 @@ from typing import Any
 
 from dap_mux.pure.rank_sets import Mesh, RankId, RankSet
 from dap_mux.pure.rank_sets.algebra import All
-from dap_mux.pure.rank_sets.errors import Place
+from dap_mux.pure.rank_sets.tokens import Place
 from dap_mux.pure.rank_sets.world import Selection
 from tests.engine.conftest import Play
 from tests.engine.scenes import LINE, attached, introduced

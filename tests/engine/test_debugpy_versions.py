@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dap_mux.engine.ranks import debugpy_versions
+from dap_mux.engine.ranks import patching
 from tests.engine.conftest import Play
 from tests.engine.scenes import attach
 from tests.support.scripted.playbook import Playbook
@@ -26,13 +26,13 @@ def attached(play: Play, debugpy: str) -> tuple[Playbook, dict[str, object]]:
 def test_what_is_tested_or_unknown_is_attached(play: Play, debugpy: str) -> None:
     _, rank = attached(play, debugpy)
     assert rank["state"] == "running"
-    assert debugpy_versions.old(debugpy) == debugpy_versions.too_old(debugpy) == ""
+    assert patching.old(debugpy) == patching.too_old(debugpy) == ""
 
 
 def test_what_is_older_is_attached_and_named(play: Play) -> None:
     _, rank = attached(play, "1.8.5")
     assert rank["state"] == "running"
-    said = debugpy_versions.old("1.8.5")
+    said = patching.old("1.8.5")
     assert "1.8.5" in said
     assert UPGRADE in said
 
@@ -40,7 +40,7 @@ def test_what_is_older_is_attached_and_named(play: Play) -> None:
 def test_what_is_too_old_is_refused_by_name(play: Play) -> None:
     """The other rank is attached, and this one is left as any other is."""
     book, rank = attached(play, "1.6.7")
-    assert rank["reason"] == debugpy_versions.too_old("1.6.7")
+    assert rank["reason"] == patching.too_old("1.6.7")
     assert "1.6.7" in str(rank["reason"])
     assert UPGRADE in str(rank["reason"])
     assert not book.ranks["job", 0].configured
@@ -49,4 +49,4 @@ def test_what_is_too_old_is_refused_by_name(play: Play) -> None:
 
 @pytest.mark.parametrize(("debugpy", "prints"), [("1.8.20", True), ("1.8.21", False), ("1", False)])
 def test_which_print_what_they_should_answer(debugpy: str, prints: bool) -> None:
-    assert debugpy_versions.prints_values(debugpy) is prints
+    assert patching.prints_values(debugpy) is prints

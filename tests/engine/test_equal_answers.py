@@ -9,8 +9,7 @@ from dap_mux.engine.state.rank import Rank
 from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.values.replies import Answer, Answers, ReplyCollector
 from dap_mux.pure.endpoint import Endpoint
-from dap_mux.pure.protocol.framing import encode_frame
-from dap_mux.pure.protocol.messages import decode
+from dap_mux.pure.protocol.messages import decode, encode_frame
 from tests.support.fake_rank.injected_calls import INJECTED
 
 SEQ: Final = 7

@@ -14,7 +14,7 @@ import pytest
 
 from dap_mux.engine import Settings, inputs
 from dap_mux.engine.breakpoints import store
-from dap_mux.engine.messages import capabilities, requests
+from dap_mux.engine.messages import requests
 from dap_mux.engine.session import groups, rank_events
 from dap_mux.engine.source_files import diagnosis
 from dap_mux.engine.state import handles as handle_book
@@ -43,7 +43,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rank_events, "MAX_QUESTIONS", LIMIT)
     monkeypatch.setattr(rank_events, "MAX_RUNNING", LIMIT)
     monkeypatch.setattr(threads, "MAX_THREADS", LIMIT)
-    monkeypatch.setattr(capabilities, "MAX_OFFERS", LIMIT)
+    monkeypatch.setattr(requests, "MAX_OFFERS", LIMIT)
     monkeypatch.setattr(groups, "MAX_NAMES", LIMIT)
     monkeypatch.setattr(requests, "MAX_OPEN", LIMIT)
 

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from dap_mux.engine import inputs, outputs
-from dap_mux.engine.ranks.subprocesses import MAX_CHILDREN
+from dap_mux.engine.ranks.deaths import MAX_CHILDREN
 from dap_mux.pure.protocol.messages import decode
 from tests.engine.conftest import Play
 from tests.engine.scenes import LINE, attached, frame_of

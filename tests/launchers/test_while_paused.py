@@ -13,7 +13,7 @@ import pytest
 
 from dap_mux.client import DapClient
 from dap_mux.pure.insight.timeouts import RAISED_TIMEOUT_S
-from dap_mux.pure.remote.probes import look_at_timeouts
+from dap_mux.pure.remote import look_at_timeouts
 from dap_mux.rank.injected import source_of
 from tests.doctor.conftest import Doctor
 from tests.launchers.tools import environment

@@ -13,7 +13,7 @@ import pytest
 
 from dap_mux.client import DapClient
 from dap_mux.frontends.lsp.session_follower import SessionFollower, SessionWatch, Wanted
-from dap_mux.pure.protocol.framing import Framer, encode_frame
+from dap_mux.pure.protocol.messages import Framer, encode_frame
 from dap_mux.system.session_files import SessionFile
 from tests.support.processes.commands import LIMIT
 from tests.support.processes.waiting import until

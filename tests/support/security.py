@@ -14,7 +14,7 @@ from typing import Final
 
 import pytest
 
-from dap_mux.pure.protocol.framing import Framer, encode_frame
+from dap_mux.pure.protocol.messages import Framer, encode_frame
 from dap_mux.system.user_files import token_of
 from tests.support.processes.commands import Command, Done, User
 

@@ -21,7 +21,7 @@ from dap_mux.cluster.kubernetes.tool import ContainerGone, Tool
 from dap_mux.cluster.records import RankRecord
 from dap_mux.cluster.source import Notify, OnReached, Reached
 from dap_mux.cluster.tunnel.children import Supervised, pause_after
-from dap_mux.pure.addresses import Backoff
+from dap_mux.pure.endpoint import Backoff
 from dap_mux.pure.errors import DapMuxError
 
 LOOPBACK: Final = "127.0.0.1"

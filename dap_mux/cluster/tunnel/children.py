@@ -26,7 +26,7 @@ from typing import Final, Protocol, TypeAlias
 
 import anyio
 
-from dap_mux.pure.addresses import Backoff
+from dap_mux.pure.endpoint import Backoff
 from dap_mux.pure.errors import UsageError
 from dap_mux.pure.printable import one_line
 from dap_mux.system.programs import restore_limit

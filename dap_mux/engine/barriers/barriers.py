@@ -15,16 +15,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from dap_mux.engine.breakpoints.comparing import decide
 from dap_mux.engine.breakpoints.edits import BreakpointEdits
 from dap_mux.engine.breakpoints.merge import Breakpoint
 from dap_mux.engine.breakpoints.store import FUNCTIONS
 from dap_mux.engine.breakpoints.sync import Breakpoints
+from dap_mux.engine.breakpoints.union import decide
 from dap_mux.engine.state.rank import AtBarrier, BarrierRound, Frame, Rank, Stop
 from dap_mux.engine.state.session import Listeners, SessionState
 from dap_mux.pure.protocol.rank_messages import Held
 from dap_mux.pure.rank_sets import RankId, fold
-from dap_mux.pure.rank_sets.debuggees import DebuggeeId, rank_of
+from dap_mux.pure.rank_sets.world import DebuggeeId, rank_of
 
 REASONS: Final = frozenset({"breakpoint", "function breakpoint"})
 NAMES_AFTER_S: Final = 0.3  # a rank that waits longer has it in its row's name

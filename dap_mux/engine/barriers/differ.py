@@ -20,14 +20,12 @@ from dap_mux.engine.state.rank import BarrierRound, Rank
 from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.state.threads import coords_of
 from dap_mux.pure.errors import PeerFault
-from dap_mux.pure.insight.compare import Tolerance, compare
-from dap_mux.pure.insight.fold import most_first
+from dap_mux.pure.insight.compare import Tolerance, compare, most_first
 from dap_mux.pure.insight.stack_tree import Frame, Stack
 from dap_mux.pure.protocol.messages import Body
 from dap_mux.pure.rank_sets import RankId, fold
-from dap_mux.pure.rank_sets.debuggees import DebuggeeId, rank_of
-from dap_mux.pure.rank_sets.world import Differ
-from dap_mux.pure.remote.probes import Stacks, ask_stacks, stacks_of
+from dap_mux.pure.rank_sets.world import DebuggeeId, Differ, rank_of
+from dap_mux.pure.remote import Stacks, ask_stacks, stacks_of
 
 MAX_CHARS: Final = 60  # of a value that is shown
 MAX_VALUES: Final = 6

@@ -12,8 +12,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from dap_mux.engine.breakpoints.merge import Breakpoint, Temporary
-from dap_mux.engine.breakpoints.reading import check_sets
+from dap_mux.engine.breakpoints.merge import Breakpoint, Temporary, check_sets
 from dap_mux.engine.breakpoints.store import FUNCTIONS, Place
 from dap_mux.engine.breakpoints.sync import OWN, Breakpoints
 from dap_mux.engine.messages import to_clients

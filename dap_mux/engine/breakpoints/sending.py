@@ -11,10 +11,9 @@ from typing import Final, TypeAlias
 
 from msgspec import Struct
 
-from dap_mux.engine.breakpoints.comparing import waits
 from dap_mux.engine.breakpoints.merge import Breakpoint
 from dap_mux.engine.breakpoints.store import FUNCTIONS, Ids, Place
-from dap_mux.engine.breakpoints.union import Plan, Plans
+from dap_mux.engine.breakpoints.union import Plan, Plans, waits
 from dap_mux.engine.messages import to_ranks
 from dap_mux.engine.messages.to_ranks import Join
 from dap_mux.engine.source_files.diagnosis import NO_FILE
@@ -25,7 +24,7 @@ from dap_mux.pure.errors import PeerFault
 from dap_mux.pure.protocol.messages import Body
 from dap_mux.pure.protocol.rank_messages import BreakpointStates, read
 from dap_mux.pure.rank_sets import World
-from dap_mux.pure.rank_sets.debuggees import DebuggeeId
+from dap_mux.pure.rank_sets.world import DebuggeeId
 
 # `breakpoint` events: where ranks are many, what changes within a moment is told together.
 #

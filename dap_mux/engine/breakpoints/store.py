@@ -9,9 +9,9 @@ from typing import Final, TypeAlias
 from msgspec import Struct, field
 
 from dap_mux.engine.breakpoints.merge import Breakpoint
-from dap_mux.engine.messages.capabilities import DEFAULT_EXCEPTIONS, SWALLOWED
+from dap_mux.engine.messages.requests import DEFAULT_EXCEPTIONS, SWALLOWED
 from dap_mux.pure.protocol.messages import Body
-from dap_mux.pure.rank_sets.debuggees import DebuggeeId
+from dap_mux.pure.rank_sets.world import DebuggeeId
 
 Place: TypeAlias = str  # a client path, or one of:
 FUNCTIONS: Final = "\0functions"

@@ -14,19 +14,21 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from dap_mux.engine.breakpoints.comparing import enable
 from dap_mux.engine.breakpoints.merge import (
+    MODE_KEPT,
     Breakpoint,
+    adopt,
     merged,
+    mode_kept,
     problem,
+    read_breakpoint,
     updated,
 )
-from dap_mux.engine.breakpoints.reading import MODE_KEPT, adopt, mode_kept, read_breakpoint
 from dap_mux.engine.breakpoints.sending import BreakpointAcks, Changes, Sending, Sendings, Taken
 from dap_mux.engine.breakpoints.store import EXCEPTIONS, FUNCTIONS, BreakpointStore, Place, RankIds
-from dap_mux.engine.breakpoints.union import ExceptionFilters, Plan, states_of
+from dap_mux.engine.breakpoints.union import ExceptionFilters, Plan, enable, states_of
 from dap_mux.engine.messages import to_clients, to_ranks
-from dap_mux.engine.messages.capabilities import SWALLOWED
+from dap_mux.engine.messages.requests import SWALLOWED
 from dap_mux.engine.source_files.comparison import NOTHING_WRONG, AboutFile, Proposal
 from dap_mux.engine.source_files.diagnosis import Files
 from dap_mux.engine.state.client import Client, ClientRequest
@@ -34,7 +36,7 @@ from dap_mux.engine.state.client_translation import ClientTranslation
 from dap_mux.engine.state.rank import Rank, Reply
 from dap_mux.engine.state.session import Broadcast, Listeners, SessionState
 from dap_mux.pure.protocol.messages import Body, plain
-from dap_mux.pure.rank_sets.debuggees import DebuggeeId
+from dap_mux.pure.rank_sets.world import DebuggeeId
 
 OWN: Final = 0  # in a client's place: the session's own breakpoints, which no client is told of
 

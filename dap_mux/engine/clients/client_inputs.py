@@ -10,7 +10,7 @@ from msgspec import Struct
 from dap_mux.engine import inputs
 from dap_mux.engine.clients.leave import ClientLeave
 from dap_mux.engine.messages import to_clients
-from dap_mux.engine.messages.capabilities import Capabilities
+from dap_mux.engine.messages.requests import Capabilities
 from dap_mux.engine.outputs import CloseClient
 from dap_mux.engine.state.client import Client, ClientRequest, Dropped, dialect_of
 from dap_mux.engine.state.client_translation import (

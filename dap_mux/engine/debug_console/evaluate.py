@@ -1,6 +1,6 @@
 """`evaluate`, `completions` and what depends on them: Python for one rank, or our own commands.
 
-`console_grammar` tells the two apart. Each command is one of our requests, asked on the client's
+`console` tells the two apart. Each command is one of our requests, asked on the client's
 behalf, and its answer as text: so a command can do no more than the request, and says the same.
 """
 
@@ -10,17 +10,21 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
-from dap_mux.engine.debug_console import console_grammar
+from dap_mux.engine.debug_console import console
 from dap_mux.engine.debug_console.console import COMMANDS, PYTHON_TOO, RANKS, Console
-from dap_mux.engine.debug_console.hover import HOVER, HoverEvaluator, RankSetEvaluator
-from dap_mux.engine.debug_console.merged_values import Values
+from dap_mux.engine.debug_console.merged_values import (
+    HOVER,
+    HoverEvaluator,
+    RankSetEvaluator,
+    Values,
+)
 from dap_mux.engine.messages import to_clients, to_ranks
 from dap_mux.engine.state.client import ClientRequest
 from dap_mux.engine.state.rank import Rank, Reply
 from dap_mux.engine.state.selection import focused
 from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.values.inspect import Inspector
-from dap_mux.engine.values.last_answers import SHOWN
+from dap_mux.engine.values.replies import SHOWN
 from dap_mux.pure.errors import UsageError
 from dap_mux.pure.protocol.arguments import (
     CompletionsArguments,
@@ -33,13 +37,13 @@ from dap_mux.pure.protocol.rank_messages import Completions
 from dap_mux.pure.protocol.validation import typed
 from dap_mux.pure.rank_sets import World, complete, parse, split_leading
 from dap_mux.pure.rank_sets.tokens import NAME
-from dap_mux.pure.remote.python_syntax import MAX_PARSED_CHARS
+from dap_mux.pure.remote import MAX_PARSED_CHARS
 
 # Completions in a debug console: our commands, rank sets, then Python.
 
 _PERCENT: Final = re.compile(r"\s*(?P<word>%\s*(?P<name>\w*))\Z")
 _BEHIND: Final = re.compile(
-    rf"\s*(?:%\s*(?P<percent>\w+)|(?P<bare>{'|'.join(console_grammar.BARE)}))\s+(?P<rest>.*)\Z",
+    rf"\s*(?:%\s*(?P<percent>\w+)|(?P<bare>{'|'.join(console.BARE)}))\s+(?P<rest>.*)\Z",
     re.DOTALL,
 )
 _RANKS: Final = re.compile(rf"\s*(?P<rest>(?:(?:{NAME}\s*\.\s*)?ranks\s*\(|@).*)\Z", re.DOTALL)
@@ -71,7 +75,7 @@ def hints(head: str, world: World) -> Hints:
     ranks = _RANKS.fullmatch(head)
     if ranks:
         return _behind(ranks["rest"], ranks.start("rest"), (RANKS, PYTHON_TOO), world)
-    bare = (*(f"{name} " for name in console_grammar.BARE), "ranks(")
+    bare = (*(f"{name} " for name in console.BARE), "ranks(")
     return Hints(list(_words(bare, head, 0)) if head else [], python=0)
 
 
@@ -143,15 +147,15 @@ class Evaluation:
     def evaluate(self, request: ClientRequest) -> None:
         """`evaluate`: a command of ours, an expression for several ranks, or one rank's Python."""
         arguments = typed(request.arguments, EvaluateArguments)
-        meant = console_grammar.read(arguments.expression, arguments.context)
+        meant = console.read(arguments.expression, arguments.context)
         if meant is None:
-            if arguments.context == console_grammar.CONSOLE and arguments.frameId is None:
+            if arguments.context == console.CONSOLE and arguments.frameId is None:
                 self._in_focus(request)
             if arguments.context == HOVER:
                 self._hovers.evaluate(request, arguments)
             else:
                 self._inspector.to_owner_or_focus(request)
-        elif isinstance(meant, console_grammar.Asked):
+        elif isinstance(meant, console.Asked):
             depth = self._depth(arguments)
             self._evaluator.evaluate(request, meant.ranks, meant.expression, depth=depth)
         else:

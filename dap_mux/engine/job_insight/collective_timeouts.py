@@ -25,8 +25,8 @@ from dap_mux.pure.insight.timeouts import (
     timeout_warnings,
 )
 from dap_mux.pure.protocol.rank_messages import MALFORMED
-from dap_mux.pure.rank_sets.debuggees import DebuggeeId
-from dap_mux.pure.remote.probes import look_at_timeouts, put_timeouts_back
+from dap_mux.pure.rank_sets.world import DebuggeeId
+from dap_mux.pure.remote import look_at_timeouts, put_timeouts_back
 
 RESUMED_PAUSE_S: Final = 0.05  # that no rank is stopped, before time-outs are put back
 TOLD_ONCE: Final = frozenset({"extension", "slurm", "problem"})  # told once in a session

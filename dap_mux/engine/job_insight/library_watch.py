@@ -22,8 +22,8 @@ from dap_mux.engine.state.rank import Rank
 from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.state.threads import coords_of
 from dap_mux.engine.values.meshes import OF_TORCH, Meshes
-from dap_mux.pure.rank_sets.debuggees import DebuggeeId
-from dap_mux.pure.remote.probes import look_at_torch, why_it_does_not_stop
+from dap_mux.pure.rank_sets.world import DebuggeeId
+from dap_mux.pure.remote import look_at_torch, why_it_does_not_stop
 
 SLOWEST_S: Final = 64.0
 BreakpointPlace = tuple[str, int]  # a session's path, and a line

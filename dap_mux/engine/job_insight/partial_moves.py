@@ -14,7 +14,7 @@ from msgspec import Struct, field
 from dap_mux.engine.messages import to_clients
 from dap_mux.engine.state.rank import Rank
 from dap_mux.engine.state.session import Listeners, SessionState
-from dap_mux.pure.rank_sets.debuggees import DebuggeeId
+from dap_mux.pure.rank_sets.world import DebuggeeId
 
 LOOK_AFTER_S: Final = (2.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 """Pauses before each look; most steps have ended before the first."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final, Generic, TypeAlias, TypeVar
 
 from msgspec import Raw, Struct
@@ -11,6 +11,7 @@ from dap_mux.engine import admission
 from dap_mux.engine.messages import to_clients
 from dap_mux.engine.state.client import Client, ClientRequest
 from dap_mux.engine.state.session import SessionState
+from dap_mux.pure.endpoint import Traits
 from dap_mux.pure.errors import PeerFault, StaleHandle, UsageError
 from dap_mux.pure.protocol.arguments import NoArguments
 from dap_mux.pure.protocol.messages import Body, Message, raw
@@ -122,3 +123,167 @@ def _problem(role: str, command: str, route: Route[PartsT] | None) -> str:
         text = f"{command!r} is for controllers; this client attached as observer"
         return f"{text}: omit `role` from its attach arguments to let it do more than look"
     return ""
+
+
+# What we offer: computed from the routing table and the ranks' offers, so it cannot lie.
+
+# What debugpy has offered for years: assumed until the first rank speaks.
+FILTERS: Final[list[Body]] = [
+    {
+        "filter": "raised",
+        "label": "Raised Exceptions",
+        "default": False,
+        "description": "Break whenever any exception is raised.",
+    },
+    {
+        "filter": "uncaught",
+        "label": "Uncaught Exceptions",
+        "default": True,
+        "description": "Break when the process is exiting due to unhandled exception.",
+    },
+    {
+        "filter": "userUnhandled",
+        "label": "User Uncaught Exceptions",
+        "default": False,
+        "description": "Break when exception escapes into library code.",
+    },
+]
+USER_UNHANDLED: Final = "userUnhandled"
+DEFAULT_EXCEPTIONS: Final[Body] = {"filters": ["uncaught"]}
+SWALLOWED: Final[Body] = {"filters": ["uncaught", USER_UNHANDLED]}
+"""The filters for ranks of a framework that swallows exceptions, until a client chooses others."""
+FILTERS_KEY: Final = "exceptionBreakpointFilters"
+EACH: Final = "each"
+TOGETHER: Final = "together"
+DIFFER: Final = "differ"
+MODES: Final[list[Body]] = [
+    {
+        "mode": EACH,
+        "label": "each rank",
+        "description": "Each rank stops by itself.",
+        "appliesTo": ["source"],
+    },
+    {
+        "mode": TOGETHER,
+        "label": "all together",
+        "description": "Ranks wait for each other, and stop once all are there.",
+        "appliesTo": ["source"],
+    },
+    {
+        "mode": DIFFER,
+        "label": "when ranks differ",
+        "description": "Ranks stop where the condition, an expression, differs between them.",
+        "appliesTo": ["source"],
+    },
+]
+"""The modes that an editor offers for a breakpoint; the first is the default."""
+OWN: Final[Body] = {
+    "supportsConfigurationDoneRequest": True,
+    "supportsSingleThreadExecutionRequests": True,
+    "breakpointModes": MODES,
+}
+NEEDS_OWNERSHIP: Final = frozenset({"supportsTerminateRequest", "supportTerminateDebuggee"})
+# Only to whoever launched the job: editors show Restart beside Continue, and an attached one, which
+# is not offered it, attaches again instead.
+NEEDS_LAUNCH: Final = "supportsRestartRequest"
+
+
+MAX_OFFERS: Final = 256  # that differ; ranks of one job are of a few kinds
+
+
+def offers_of(body: Body) -> Body:
+    """Return what a rank offers, of the form that DAP gives it; nonsense counts as nothing."""
+    flags = {name: value for name, value in body.items() if isinstance(value, bool)}
+    filters = body.get("exceptionBreakpointFilters")
+    known = filters if isinstance(filters, list) else []
+    return {**flags, FILTERS_KEY: [item for item in known if _is_filter(item)]}
+
+
+def _is_filter(item: object) -> bool:
+    return isinstance(item, dict) and all(isinstance(item.get(k), str) for k in ("filter", "label"))
+
+
+class Capabilities:
+    """The engine's part that answers `initialize` and tells of changes."""
+
+    def __init__(self, core: SessionState, routed: Iterable[str]) -> None:
+        self._core = core
+        self._routed = frozenset(routed)
+        self._counted = self._routed | {FILTERS_KEY}
+        self._told: Body = {}
+        self._seen: list[Body] = []
+        self._last: Body = {}
+        # Some ranks' frameworks catch what user code raises.
+        self._swallowed = core.settings.swallows_exceptions
+
+    def now(self) -> Body:
+        """Return the intersection of what the ranks offer and what we route, and our own."""
+        offers = self._seen
+        flags = {name: True for name in sorted(self._routed) if self._offered(name, offers)}
+        self._told = {**flags, **OWN, FILTERS_KEY: self._filters(offers)}
+        return self._told
+
+    def _offered(self, name: str, offers: list[Body]) -> bool:
+        if name == NEEDS_LAUNCH:
+            return False
+        if name in NEEDS_OWNERSHIP:
+            return self._core.settings.owns_job
+        return all(offer.get(name) for offer in offers)
+
+    def offered(self, offers: Body) -> None:
+        """A rank has spoken: tell the clients if that changes what we offer.
+
+        What one rank cannot do stays out, also when that rank has left: it may come back.
+        """
+        if offers is self._last:  # most ranks offer the same
+            return
+        self._last = offers
+        offers = {key: value for key, value in offers.items() if key in self._counted}
+        if offers in self._seen or len(self._seen) >= MAX_OFFERS:
+            return
+        self._seen.append(offers)
+        self._tell_change()
+
+    def rank_known(self, traits: Traits) -> None:
+        """A rank is known: where its framework swallows exceptions, a client should choose that.
+
+        It stays so when that rank has left.
+        """
+        if traits.swallows_exceptions and not self._swallowed:
+            self._swallowed = True
+            self._tell_change()
+
+    def _filters(self, offers: list[Body]) -> list[Body]:
+        filters = _filters(offers)
+        if not self._swallowed:
+            return filters
+        marked = {"default": True}
+        return [{**one, **marked} if one["filter"] == USER_UNHANDLED else one for one in filters]
+
+    def _tell_change(self) -> None:
+        before = self._told
+        now = self.now()
+        changed = {key: value for key, value in now.items() if before.get(key) != value}
+        changed |= {key: False for key in before if key not in now}
+        if not before or not changed:
+            return
+        for client in self._core.clients.values():
+            if client.initialized and client.trusted:
+                body: Body = {"capabilities": changed}
+                to_clients.send_event(self._core, client, "capabilities", body)
+
+
+def offer_restart(core: SessionState, client: Client) -> None:
+    """The job is this client's own: tell it that it may have the job started again."""
+    if core.settings.owns_job:
+        body: Body = {"capabilities": {NEEDS_LAUNCH: True}}
+        to_clients.send_event(core, client, "capabilities", body)
+
+
+def _filters(offers: list[Body]) -> list[Body]:
+    """Return the filters that every rank has, in the first one's words."""
+    lists = [offer[FILTERS_KEY] for offer in offers]
+    if not lists:
+        return FILTERS
+    common = set.intersection(*({item["filter"] for item in items} for items in lists))
+    return [item for item in lists[0] if item["filter"] in common]

@@ -19,7 +19,7 @@ from dap_mux.engine.state.session import Broadcast, SessionState
 from dap_mux.pure.errors import PeerFault
 from dap_mux.pure.protocol.messages import Body, Message, Request, encode
 from dap_mux.pure.protocol.rank_messages import MALFORMED, Evaluated, read, read_text
-from dap_mux.pure.rank_sets.debuggees import DebuggeeId
+from dap_mux.pure.rank_sets.world import DebuggeeId
 
 # Wait until all of several things have happened, or for so long at most.
 

@@ -17,7 +17,7 @@ from dap_mux.engine.values.replies import Answer, ReplyCollector
 from dap_mux.pure.errors import UsageError
 from dap_mux.pure.protocol.messages import Body
 from dap_mux.pure.rank_sets import RankId
-from dap_mux.pure.remote.python_syntax import MAX_PARSED_CHARS, syntax_problem
+from dap_mux.pure.remote import MAX_PARSED_CHARS, syntax_problem
 
 OBSERVER: Final = (
     "a breakpoint lasts as long as the client that sets it: use the console or an editor"

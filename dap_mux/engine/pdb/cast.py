@@ -29,13 +29,12 @@ from dap_mux.engine.state.rank import Rank
 from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.state.threads import named
 from dap_mux.engine.stops.aggregate import STACK_TIMEOUT
-from dap_mux.engine.stops.control import Control
-from dap_mux.engine.stops.stop_waiters import StopWaiters
+from dap_mux.engine.stops.control import Control, StopWaiters
 from dap_mux.engine.values.fan_out import FanOutEvaluator
 from dap_mux.engine.values.meshes import Meshes
 from dap_mux.engine.values.replies import Answers, handle_of
 from dap_mux.pure.errors import UsageError
-from dap_mux.pure.insight.fold import folded
+from dap_mux.pure.insight.compare import folded
 from dap_mux.pure.protocol.messages import Body
 from dap_mux.pure.protocol.types import CastArguments
 from dap_mux.pure.protocol.validation import typed

@@ -16,7 +16,7 @@ from dap_mux.engine.values.fan_out import FanOutEvaluator
 from dap_mux.engine.values.replies import Answer, Answers, ReplyCollector
 from dap_mux.pure.errors import UsageError
 from dap_mux.pure.rank_sets import RankId
-from dap_mux.pure.remote.injected_sources import call
+from dap_mux.pure.remote import call
 
 # pdb's commands, as `cast` takes them: their spellings, and what is told of those it lacks.
 #

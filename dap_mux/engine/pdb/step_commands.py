@@ -31,8 +31,7 @@ from dap_mux.engine.pdb.command import (
 from dap_mux.engine.pdb.value_commands import Displays
 from dap_mux.engine.state.rank import Rank, Reply, Stop
 from dap_mux.engine.state.session import SessionState
-from dap_mux.engine.stops.control import Control, held
-from dap_mux.engine.stops.stop_waiters import StopWaiters
+from dap_mux.engine.stops.control import Control, StopWaiters, held
 from dap_mux.engine.values.fan_out import FanOutEvaluator
 from dap_mux.engine.values.replies import Answer, Answers, ReplyCollector, in_one_line
 from dap_mux.pure.errors import UsageError

@@ -25,7 +25,7 @@ from dap_mux.engine.values.fan_out import FanOutEvaluator
 from dap_mux.engine.values.replies import Answer, Answers
 from dap_mux.pure.errors import UsageError
 from dap_mux.pure.rank_sets import RankId
-from dap_mux.pure.remote.python_syntax import MAX_PARSED_CHARS, is_expression
+from dap_mux.pure.remote import MAX_PARSED_CHARS, is_expression
 
 CONTEXT_LINES: Final = 5  # lines before and after the current one, as pdb's `l`
 LISTED_LINES: Final = 11  # lines, as pdb's `l`

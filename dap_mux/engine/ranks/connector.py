@@ -13,8 +13,7 @@ from dap_mux.engine.outputs import CloseLink, Connect, UnwatchProcess, WatchProc
 from dap_mux.engine.state.phases import Signal, step
 from dap_mux.engine.state.rank import Connection, Fate, Lost, Rank
 from dap_mux.engine.state.session import SessionState
-from dap_mux.pure.addresses import Backoff, is_loopback
-from dap_mux.pure.endpoint import Endpoint
+from dap_mux.pure.endpoint import Backoff, Endpoint, is_loopback
 
 # Lost and ending ranks: whether their processes still run, as far as can be known.
 #

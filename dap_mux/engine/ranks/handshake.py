@@ -17,8 +17,8 @@ import msgspec
 from msgspec import Raw, Struct
 
 from dap_mux.engine.messages import to_ranks
-from dap_mux.engine.messages.capabilities import MAX_OFFERS, offers_of
-from dap_mux.engine.ranks import debugpy_versions
+from dap_mux.engine.messages.requests import MAX_OFFERS, offers_of
+from dap_mux.engine.ranks import patching
 from dap_mux.engine.ranks.connector import Connector, Transitions, Watcher
 from dap_mux.engine.ranks.patching import (
     IS_TRACKER,
@@ -254,7 +254,7 @@ class Handshake:
         """The rank's `initialized` event: patch it, give it its breakpoints, let it run on."""
         if rank.phase is not Phase.ATTACHING:
             return
-        if problem := debugpy_versions.too_old(rank.debugpy):
+        if problem := patching.too_old(rank.debugpy):
             self._outcome.refused(rank, problem)
             return
         self._transitions.to(rank, Signal.INITIALIZED)

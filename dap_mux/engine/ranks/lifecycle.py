@@ -26,10 +26,9 @@ from dap_mux.engine.ranks.connector import (
     is_replaced,
     not_listening,
 )
-from dap_mux.engine.ranks.deaths import end_of, reason_of
+from dap_mux.engine.ranks.deaths import Subprocesses, end_of, reason_of
 from dap_mux.engine.ranks.handshake import Departure, Handshake
 from dap_mux.engine.ranks.patching import AttachRequest
-from dap_mux.engine.ranks.subprocesses import Subprocesses
 from dap_mux.engine.state.phases import AfterLeaving, Phase, Signal
 from dap_mux.engine.state.rank import Lost, Rank
 from dap_mux.engine.state.session import SessionState

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import lru_cache, partial
-from typing import Final
+from typing import Final, TypeAlias
 
 from msgspec import Raw, Struct, field
 
 from dap_mux.engine.messages import to_clients, to_ranks
-from dap_mux.engine.ranks import debugpy_versions
 from dap_mux.engine.state.client import ClientRequest
 from dap_mux.engine.state.path_mappings import paths_of
 from dap_mux.engine.state.phases import Phase
@@ -18,9 +18,62 @@ from dap_mux.engine.state.session import Broadcast, SessionState
 from dap_mux.pure.pathmap import HERE
 from dap_mux.pure.protocol.messages import Body, plain, raw
 from dap_mux.pure.protocol.rank_messages import Evaluated
-from dap_mux.pure.rank_sets.debuggees import DebuggeeId
-from dap_mux.pure.remote.injected_sources import InjectedSources, call
-from dap_mux.pure.remote.probes import WORKING_FOLDER
+from dap_mux.pure.rank_sets.world import DebuggeeId
+from dap_mux.pure.remote import WORKING_FOLDER, InjectedSources, call
+
+# Which releases of debugpy the ranks may have.
+#
+# A job brings its own. What is older than we test works with what is known of it, and is said to be
+# old; below that nothing is known, and the rank is left alone.
+
+Version: TypeAlias = tuple[int, ...]
+TESTED: Final[Version] = (1, 8, 14)  # the oldest, as in pyproject.toml
+REFUSED_BELOW: Final[Version] = (1, 8, 0)
+ANSWERS_WITHOUT_FRAME: Final[Version] = (1, 8, 21)
+_NUMBERS: Final = r"\d+\.\d+\.\d+"
+
+
+@lru_cache(maxsize=8)
+def version_of(text: str) -> Version | None:
+    """The numbers of a release; None where this is none."""
+    found = re.match(_NUMBERS, text)
+    return tuple(map(int, found[0].split("."))) if found else None
+
+
+def too_old(text: str) -> str:
+    """Why a rank with this debugpy is refused; "" where it is not."""
+    version = version_of(text)
+    if version is None or version >= REFUSED_BELOW:
+        return ""
+    return f"its debugpy is {text}, and dap-mux needs {_TESTED} or newer: {_UPGRADE}"
+
+
+def old(text: str) -> str:
+    """What to say of a rank that is attached with this debugpy; "" for nothing."""
+    version = version_of(text)
+    if version is None or version >= TESTED:
+        return ""
+    return f"its debugpy is {text}, older than {_TESTED}, the oldest tested: upgrade it: {_UPGRADE}"
+
+
+def prints_values(text: str) -> bool:
+    """Whether this debugpy prints what an `evaluate` without a frame should answer."""
+    version = version_of(text)
+    return version is not None and version < ANSWERS_WITHOUT_FRAME
+
+
+def answer_without_frame(injected: InjectedSources) -> str:
+    """Return what makes a rank answer an `evaluate` without a frame, whose value it would print.
+
+    A statement, so that this itself prints nothing.
+    """
+    source = injected["evaluation"]
+    return f"own = {{}}; exec({source!r}, own); own['answer_without_frame'](); del own"
+
+
+_TESTED: Final = ".".join(map(str, TESTED))
+_UPGRADE: Final = f"pip install 'debugpy>={_TESTED}'"
+
 
 # The arguments of the first controller's `attach`, for every rank.
 
@@ -91,10 +144,10 @@ class Patching(Struct, eq=False):
 
     def patch(self, rank: Rank) -> None:
         """Evaluate all that the rank is to have before it runs on."""
-        if debugpy_versions.prints_values(rank.debugpy):
-            answering = debugpy_versions.answer_without_frame(self._core.injected)
+        if prints_values(rank.debugpy):
+            answering = answer_without_frame(self._core.injected)
             evaluate(self._core, rank, answering, _nothing)
-        if warning := debugpy_versions.old(rank.debugpy):
+        if warning := old(rank.debugpy):
             self._core.warn("rank", warning, rank)
         evaluate(self._core, rank, self._patches_for(rank), self._patched)
         if not rank.main and any(remote == HERE for _, remote in paths_of(self._core, rank).roots):

@@ -10,7 +10,7 @@ from msgspec import Raw
 
 from dap_mux.engine.breakpoints.sync import Breakpoints
 from dap_mux.engine.messages import to_clients, to_ranks
-from dap_mux.engine.messages.capabilities import Capabilities, offers_of
+from dap_mux.engine.messages.requests import Capabilities, offers_of
 from dap_mux.engine.outputs import ToRank
 from dap_mux.engine.ranks.lifecycle import Lifecycle
 from dap_mux.engine.ranks.patching import PROGRAM_OVER, confirmation

@@ -14,7 +14,7 @@ from dap_mux.engine.messages import to_clients
 from dap_mux.engine.state.rank import Rank
 from dap_mux.engine.state.session import SessionState
 from dap_mux.pure.protocol.messages import Body
-from dap_mux.pure.rank_sets.debuggees import DebuggeeId, label
+from dap_mux.pure.rank_sets.world import DebuggeeId, label
 
 # Lines of several ranks in the order in which they will be shown; equal ones fold.
 

@@ -35,7 +35,7 @@ from dap_mux.pure.protocol.types import (
 )
 from dap_mux.pure.protocol.validation import typed
 from dap_mux.pure.rank_sets import STATES
-from dap_mux.pure.rank_sets.debuggees import DebuggeeId
+from dap_mux.pure.rank_sets.world import DebuggeeId
 
 # `list`: one entry a rank; every key but `actor` is always present, unknown is null.
 

@@ -7,7 +7,7 @@ from typing import Final, TypeVar
 
 from msgspec import Struct
 
-from dap_mux.pure.pathmap.fitting import Fit
+from dap_mux.pure.pathmap import Fit
 from dap_mux.pure.rank_sets import RankId, fold
 
 MISSING: Final = "missing"

@@ -25,13 +25,13 @@ from dap_mux.engine.state.handles import Recent
 from dap_mux.engine.state.path_mappings import paths_of
 from dap_mux.engine.state.rank import Rank, Reply
 from dap_mux.engine.state.session import SessionState, host_of
+from dap_mux.pure import remote as probe
 from dap_mux.pure.errors import PeerFault, StaleHandle
 from dap_mux.pure.protocol.exchange import Kind
 from dap_mux.pure.protocol.messages import Body, plain, raw
 from dap_mux.pure.protocol.rank_messages import Evaluated, SourceText
-from dap_mux.pure.rank_sets.debuggees import DebuggeeId
-from dap_mux.pure.remote import probes as probe
-from dap_mux.pure.remote.injected_sources import call
+from dap_mux.pure.rank_sets.world import DebuggeeId
+from dap_mux.pure.remote import call
 
 DISK_TIMEOUT_S: Final = 0.5  # a stack waits so long for the client's disk
 MAX_CACHED_CHARS: Final = 16 * 1024 * 1024

@@ -28,14 +28,14 @@ from dap_mux.engine.state.handles import Recent
 from dap_mux.engine.state.path_mappings import paths_of
 from dap_mux.engine.state.rank import Rank, Reply
 from dap_mux.engine.state.session import Listeners, SessionState, host_of
+from dap_mux.pure import remote as probe
 from dap_mux.pure.errors import PeerFault
-from dap_mux.pure.pathmap.fitting import fitting
+from dap_mux.pure.pathmap import fitting
 from dap_mux.pure.protocol.messages import Body
 from dap_mux.pure.protocol.rank_messages import Evaluated
 from dap_mux.pure.rank_sets import RankId
-from dap_mux.pure.rank_sets.debuggees import DebuggeeId
-from dap_mux.pure.remote import probes as probe
-from dap_mux.pure.remote.probes import Found
+from dap_mux.pure.rank_sets.world import DebuggeeId
+from dap_mux.pure.remote import Found
 
 NO_FILE: Final = "Breakpoint in file that does not exist."  # debugpy's message (1.8.22)
 ATTACH_PAUSE_S: Final = 0.3  # from the first attached rank until the attached ones are asked

@@ -12,7 +12,7 @@ from dap_mux.engine.state.client_translation import ClientTranslation
 from dap_mux.pure.pathmap import PathMap
 from dap_mux.pure.protocol.arguments import InitializeArguments
 from dap_mux.pure.protocol.messages import Body
-from dap_mux.pure.rank_sets.debuggees import DebuggeeId
+from dap_mux.pure.rank_sets.world import DebuggeeId
 
 # The events that tell each kind of client which rows stop, run, come and go: its dialect.
 #

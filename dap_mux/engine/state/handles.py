@@ -14,7 +14,7 @@ from msgspec import Struct, field
 
 from dap_mux.pure.errors import DapMuxError, StaleHandle
 from dap_mux.pure.protocol.exchange import Id, IdFault, Kind
-from dap_mux.pure.rank_sets.debuggees import DebuggeeId, worker_of
+from dap_mux.pure.rank_sets.world import DebuggeeId, worker_of
 
 K = TypeVar("K")
 V = TypeVar("V")

@@ -16,7 +16,7 @@ from dap_mux.pure.endpoint import Endpoint
 from dap_mux.pure.protocol.messages import NO_RAW, Body, Message
 from dap_mux.pure.protocol.rank_messages import ActorTold, Stopped
 from dap_mux.pure.rank_sets import RankId
-from dap_mux.pure.rank_sets.debuggees import DebuggeeId, rank_of, worker_of
+from dap_mux.pure.rank_sets.world import DebuggeeId, rank_of, worker_of
 
 # A rank's stop, and the steps that ranks of one class take together.
 #

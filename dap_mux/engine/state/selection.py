@@ -10,7 +10,7 @@ from typing import Final
 from dap_mux.engine.state.client import Client
 from dap_mux.engine.state.rank import Rank
 from dap_mux.engine.state.session import SessionState
-from dap_mux.pure.rank_sets.debuggees import DebuggeeId
+from dap_mux.pure.rank_sets.world import DebuggeeId
 
 SCOPES: Final = ("auto", "rank", "class", "all")
 STEPS: Final = ("next", "stepIn", "stepOut")

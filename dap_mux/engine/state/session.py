@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any, Final, Generic, ParamSpec, TypeAlias
 
 from msgspec import Raw, Struct
 
+from dap_mux.engine.inputs import Settings
 from dap_mux.engine.outputs import CancelDeadline, Log, Output, SetDeadline, ToRanks
-from dap_mux.engine.settings import Settings
 from dap_mux.engine.state.client import Client, ClientRequest
 from dap_mux.engine.state.handles import Handles
 from dap_mux.engine.state.rank import Connection, Pending, Rank, Stop
 from dap_mux.pure.pathmap import PathMap
 from dap_mux.pure.protocol.messages import Request, encode
 from dap_mux.pure.rank_sets import Mesh, RankId, RankSet, World
-from dap_mux.pure.rank_sets.debuggees import DebuggeeId
-from dap_mux.pure.remote.injected_sources import InjectedSources
+from dap_mux.pure.rank_sets.world import DebuggeeId
+from dap_mux.pure.remote import InjectedSources
 
 if TYPE_CHECKING:
     from random import Random  # noqa: TID251 - with a seed

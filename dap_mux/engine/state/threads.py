@@ -18,7 +18,7 @@ from dap_mux.engine.state.rank import Frame, Rank
 from dap_mux.engine.state.session import SessionState, host_of
 from dap_mux.pure.errors import StaleHandle
 from dap_mux.pure.rank_sets import RankId, fold
-from dap_mux.pure.rank_sets.debuggees import DebuggeeId
+from dap_mux.pure.rank_sets.world import DebuggeeId
 
 VIEWS: Final = ("ranks", "classes", "auto")
 MAIN_THREAD: Final = "MainThread"

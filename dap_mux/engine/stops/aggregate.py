@@ -27,7 +27,7 @@ from dap_mux.pure.protocol.messages import Body
 from dap_mux.pure.protocol.rank_messages import (
     Stopped,
 )
-from dap_mux.pure.rank_sets.debuggees import DebuggeeId
+from dap_mux.pure.rank_sets.world import DebuggeeId
 
 STACK_TIMEOUT = 1.0  # s; a stop whose stack is not known by then is announced without, for now
 OWN_STOPS = frozenset({"step", "pause"})  # reasons that end what we asked for, and nothing else

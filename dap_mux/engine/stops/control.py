@@ -8,9 +8,11 @@ ever waits for a rank that cannot stop yet.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Protocol
+from typing import Protocol, TypeAlias
+
+from msgspec import Struct
 
 from dap_mux.engine.barriers.barriers import Barriers
 from dap_mux.engine.messages import to_clients, to_ranks
@@ -26,7 +28,7 @@ from dap_mux.pure.protocol.arguments import ContinueArguments, StepArguments
 from dap_mux.pure.protocol.exchange import Id, Kind
 from dap_mux.pure.protocol.messages import Body, plain
 from dap_mux.pure.protocol.validation import typed
-from dap_mux.pure.rank_sets.debuggees import DebuggeeId, label
+from dap_mux.pure.rank_sets.world import DebuggeeId, label
 
 NOT_FOR_RANKS = frozenset({"threadId", "singleThread"})
 
@@ -351,3 +353,46 @@ def _waits(rank: Rank, *, elsewhere: bool) -> bool:
 def held(rank: Rank) -> bool:
     """Whether it is stopped at an uncaught exception, or may be: it ends when it runs on."""
     return rank.stop is not None and rank.stop.unhandled
+
+
+# Callbacks for a rank's next complete stop, for instance after a step.
+
+OnStop: TypeAlias = Callable[[Rank], None]
+
+
+class _Waiter(Struct, frozen=True):
+    then: OnStop
+    old: Stop | None
+    cause: ClientRequest | None
+
+
+class StopWaiters(Struct, eq=False):
+    """Calls back whoever waits for a rank's next stop or its end."""
+
+    _core: SessionState
+    _waiting: dict[DebuggeeId, list[_Waiter]] = {}
+
+    def wait(self, rank: Rank, then: OnStop, old: Stop | None = None) -> None:
+        """Call `then` once, when the rank has settled in another stop than `old`, or is gone."""
+        self._waiting.setdefault(rank.id, []).append(_Waiter(then, old, self._core.cause))
+
+    def rows_changed(self, ranks: Sequence[Rank]) -> None:
+        """Call back those whose rank has arrived."""
+        for rank in ranks if self._waiting else ():
+            waiting = self._waiting.pop(rank.id, None)
+            if waiting is not None:
+                self._look(rank, waiting)
+
+    def _look(self, rank: Rank, waiting: list[_Waiter]) -> None:
+        here = [one for one in waiting if _arrived(rank, one.old)]
+        stay = [one for one in waiting if one not in here]
+        if stay:
+            self._waiting[rank.id] = stay
+        for one in here:
+            self._core.later(partial(one.then, rank), one.cause)
+
+
+def _arrived(rank: Rank, old: Stop | None) -> bool:
+    if not rank.phase.live:
+        return True
+    return rank.stopped and rank.stop is not old

@@ -14,17 +14,23 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Final, TypeAlias
 
+import msgspec
 from msgspec import Struct
 
+from dap_mux.engine.messages import to_clients
+from dap_mux.engine.state.client import ClientRequest
 from dap_mux.engine.state.rank import Rank, Stop
 from dap_mux.engine.state.session import Broadcast, SessionState
-from dap_mux.engine.state.threads import values_of
-from dap_mux.engine.stops.stop_waiters import StopWaiters
-from dap_mux.engine.values.replies import OnAnswers, ReplyCollector
+from dap_mux.engine.state.threads import named, values_of
+from dap_mux.engine.stops.control import StopWaiters
+from dap_mux.engine.values.meshes import Meshes
+from dap_mux.engine.values.replies import Answers, OnAnswers, ReplyCollector
+from dap_mux.pure.insight.compare import Comparison, Tolerance, compare, most_first
 from dap_mux.pure.protocol.messages import Body
+from dap_mux.pure.protocol.types import CompareArguments, ToleranceArguments
+from dap_mux.pure.protocol.validation import typed
 from dap_mux.pure.rank_sets import substitute
-from dap_mux.pure.remote.injected_sources import call
-from dap_mux.pure.remote.python_syntax import MAX_PARSED_CHARS, is_expression
+from dap_mux.pure.remote import MAX_PARSED_CHARS, call, is_expression, summarised
 
 TIMEOUT: Final = 5.0  # s
 RAW: Final[Body] = {"format": {"rawString": True}}
@@ -163,3 +169,59 @@ class _EncodedRequest:
             return {"expression": _IN_MAIN.format(text)}
         context = "watch" if is_expression(text, _MAX_PARSED_CHARS) else "repl"
         return {"expression": text, "frameId": frame, "context": context, **self._more}
+
+
+# `compare`: one expression in many ranks; equal values together, outliers named.
+
+
+class Compare(Struct, eq=False):
+    """The engine's part that answers `compare`."""
+
+    _core: SessionState
+    _fan_out: FanOutEvaluator
+    _meshes: Meshes
+
+    def compare(self, request: ClientRequest) -> None:
+        """`compare`: tensors and arrays are summarised in the rank."""
+        arguments = typed(request.arguments, CompareArguments)
+        tolerance = _tolerance(arguments)
+
+        def answered(answers: Answers) -> None:
+            body = body_of(self._core, answers, tolerance)
+            to_clients.respond(self._core, request, body)
+
+        def chosen(ranks: list[Rank]) -> None:
+            text = summarised(self._core.injected["tensor_summary"], arguments.expression)
+            self._fan_out.evaluate(ranks, text, answered, arguments.timeout, depth=arguments.frame)
+
+        self._meshes.choose(request, arguments.ranks, chosen)
+
+
+def _tolerance(arguments: CompareArguments) -> Tolerance:
+    said = arguments.tolerance
+    if isinstance(said, ToleranceArguments):
+        return Tolerance(said.relative, said.absolute)
+    return Tolerance(relative=said)
+
+
+def comparison_of(answers: Answers, tolerance: Tolerance) -> Comparison:
+    """Compare what ranks have said."""
+    return compare({rank: answer.value for rank, answer in answers.values.items()}, tolerance)
+
+
+def body_of(core: SessionState, answers: Answers, tolerance: Tolerance) -> Body:
+    """Return the body of `compare`; every key is always there."""
+    found = comparison_of(answers, tolerance)
+    return {
+        "values": [
+            {"ranks": named(core, one.ranks), "value": one.value, "outlier": one.outlier}
+            for one in found.groups
+        ],
+        "statistics": msgspec.to_builtins(found.statistics),
+        "outliers": named(core, found.outliers),
+        "errors": [
+            {"ranks": named(core, ranks), "message": message}
+            for message, ranks in most_first(answers.errors)
+        ],
+        "missing": named(core, answers.missing),
+    }

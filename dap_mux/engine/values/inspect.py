@@ -23,7 +23,7 @@ from dap_mux.engine.state.selection import focused, looked_at
 from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.state.threads import View
 from dap_mux.engine.stops.client_events import ClientEvents
-from dap_mux.engine.values.last_answers import LastAnswers
+from dap_mux.engine.values.replies import LastAnswers
 from dap_mux.pure.errors import PeerFault, StaleHandle
 from dap_mux.pure.protocol.arguments import ThreadArguments
 from dap_mux.pure.protocol.exchange import Fields, Id, Kind, exchange, handles_of

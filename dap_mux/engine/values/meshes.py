@@ -23,8 +23,8 @@ from dap_mux.engine.stops.client_events import ClientEvents
 from dap_mux.pure.errors import PeerFault, StaleHandle, UsageError
 from dap_mux.pure.insight.device_mesh import mesh_of, united
 from dap_mux.pure.rank_sets import RankSet, UnknownDimension, parse
-from dap_mux.pure.rank_sets.debuggees import DebuggeeId
-from dap_mux.pure.remote.probes import meshes
+from dap_mux.pure.rank_sets.world import DebuggeeId
+from dap_mux.pure.remote import meshes
 
 OF_TORCH: Final = "torch_rank"  # a dimension: the rank that torch.distributed knows
 MAX_MESHES: Final = 32  # of one actor: by how many names its dimensions go

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dap_mux.frontends.cli.execution import execute, load_config
-from dap_mux.pure.addresses import is_loopback
+from dap_mux.pure.endpoint import is_loopback
 from dap_mux.pure.errors import DapMuxError, Refused, UsageError
 from dap_mux.system.config import Address, Config
 from dap_mux.system.session_files import SessionFile, find, session_folder

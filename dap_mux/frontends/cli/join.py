@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 
 from dap_mux.client import ConnectionLost, DapClient, RequestFailed
 from dap_mux.frontends.console.session_client import BreakpointsByPath, SessionClient
-from dap_mux.pure.addresses import is_loopback
+from dap_mux.pure.endpoint import is_loopback
 from dap_mux.pure.errors import DapMuxError, NothingToConnect, PeerFault, Refused, UsageError
 from dap_mux.pure.protocol.types import UNAUTHORIZED
 from dap_mux.system.config import Config

@@ -16,8 +16,8 @@ from dap_mux.frontends.console.screen import Screen
 from dap_mux.frontends.console.session_client import SessionClient
 from dap_mux.pure.errors import DapMuxError
 from dap_mux.pure.rank_sets import RankId
-from dap_mux.pure.rank_sets.debuggees import DebuggeeId, rank_of
 from dap_mux.pure.rank_sets.rank_rows import Change, Row, id_of
+from dap_mux.pure.rank_sets.world import DebuggeeId, rank_of
 
 PROMPT: Final = "dap-mux> "
 BANNER: Final = """\

@@ -11,7 +11,6 @@ from typing import Any, Final
 from dap_mux.frontends.console.screen import Screen, Table
 from dap_mux.pure.printable import one_line
 from dap_mux.pure.rank_sets import with_group
-from dap_mux.pure.rank_sets.debuggees import label
 from dap_mux.pure.rank_sets.rank_rows import (
     COLUMNS,
     FOLD_ABOVE,
@@ -21,6 +20,7 @@ from dap_mux.pure.rank_sets.rank_rows import (
     qualified_function,
     reason,
 )
+from dap_mux.pure.rank_sets.world import label
 from dap_mux.pure.rank_values import (
     SEPARATOR,
     WARNING,

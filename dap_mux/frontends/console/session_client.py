@@ -11,8 +11,8 @@ from dap_mux.client import ConnectionLost, DapClient
 from dap_mux.client.client import DEFAULT_FILTERS, default_filters
 from dap_mux.pure.errors import DapMuxError
 from dap_mux.pure.rank_sets import RankId
-from dap_mux.pure.rank_sets.debuggees import DebuggeeId
 from dap_mux.pure.rank_sets.rank_rows import Change, KeptRows, Row, id_of
+from dap_mux.pure.rank_sets.world import DebuggeeId
 
 # The state of each rank as a console knows it, and which changes its user should hear of.
 

@@ -37,7 +37,7 @@ from dap_mux.frontends.doctor.observations import (
     take_snapshot,
 )
 from dap_mux.frontends.doctor.probe import probe
-from dap_mux.pure.addresses import is_loopback
+from dap_mux.pure.endpoint import is_loopback
 from dap_mux.pure.errors import DapMuxError, UsageError
 from dap_mux.system import procfs
 from dap_mux.system.session_files import SessionFile, find, running

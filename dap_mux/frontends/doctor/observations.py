@@ -12,7 +12,7 @@ from dap_mux.client import DapClient
 from dap_mux.cluster.records import DEFAULT_GROUP
 from dap_mux.frontends.doctor.machine import Configuration, Machine, Process, Python
 from dap_mux.frontends.doctor.probe import ProbeResult
-from dap_mux.pure.addresses import is_loopback
+from dap_mux.pure.endpoint import is_loopback
 from dap_mux.pure.rank_sets import RankId, fold
 from dap_mux.system.procfs import TcpSocket
 from dap_mux.system.session_files import SessionFile

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from dap_mux.client import DapClient, RequestFailed
-from dap_mux.pure.addresses import Backoff
+from dap_mux.pure.endpoint import Backoff
 from dap_mux.pure.rank_sets import RankId, World
-from dap_mux.pure.rank_sets.debuggees import DebuggeeId, label, rank_of
 from dap_mux.pure.rank_sets.rank_rows import KeptRows, Row, id_of
+from dap_mux.pure.rank_sets.world import DebuggeeId, label, rank_of
 from dap_mux.system.session_files import SessionFile, find, running, session_folder
 
 # The state of a session's ranks: where they are stopped, by file and line.

@@ -43,7 +43,6 @@ Every mistake is a `RankSetError` that points at the column.
 
 from __future__ import annotations
 
-from dap_mux.pure.rank_sets.errors import RankSetError, UnknownDimension
 from dap_mux.pure.rank_sets.texts import (
     complete,
     is_name,
@@ -54,6 +53,7 @@ from dap_mux.pure.rank_sets.texts import (
     substitute,
     with_group,
 )
+from dap_mux.pure.rank_sets.tokens import RankSetError, UnknownDimension
 from dap_mux.pure.rank_sets.world import STATES, Mesh, RankId, RankSet, World, fold, name_ranks
 
 __all__ = [

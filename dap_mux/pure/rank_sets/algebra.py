@@ -14,7 +14,7 @@ from typing import ClassVar, NamedTuple, TypeAlias
 from msgspec.structs import replace
 
 from dap_mux.pure.printable import did_you_mean
-from dap_mux.pure.rank_sets.errors import Place, RankSetError, UnknownDimension
+from dap_mux.pure.rank_sets.tokens import Place, RankSetError, UnknownDimension
 from dap_mux.pure.rank_sets.world import Mesh, RankId, RankSet, Selection, fold_numbers
 
 Members: TypeAlias = frozenset[RankId]

@@ -10,9 +10,8 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from dap_mux.pure.rank_sets.errors import RankSetError
 from dap_mux.pure.rank_sets.grammar import parse
-from dap_mux.pure.rank_sets.tokens import NAME, WORD
+from dap_mux.pure.rank_sets.tokens import NAME, WORD, RankSetError
 from dap_mux.pure.rank_sets.world import STATES, World
 
 _MAX_CHARS: Final = 256

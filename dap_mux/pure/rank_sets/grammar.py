@@ -26,8 +26,7 @@ from dap_mux.pure.rank_sets.algebra import (
     Slice,
     Union,
 )
-from dap_mux.pure.rank_sets.errors import Place, RankSetError
-from dap_mux.pure.rank_sets.tokens import Token, singly, tokenize
+from dap_mux.pure.rank_sets.tokens import Place, RankSetError, Token, singly, tokenize
 from dap_mux.pure.rank_sets.world import STATES, RankSet
 
 _MAX_NESTING = 16

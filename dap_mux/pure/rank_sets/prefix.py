@@ -7,9 +7,8 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import NamedTuple
 
-from dap_mux.pure.rank_sets.errors import MAX_CHARS, Place, RankSetError
 from dap_mux.pure.rank_sets.grammar import parse, parse_within
-from dap_mux.pure.rank_sets.tokens import NAME
+from dap_mux.pure.rank_sets.tokens import MAX_CHARS, NAME, Place, RankSetError
 from dap_mux.pure.rank_sets.world import STATES, Differ, RankSet
 
 # Spaces are skipped one run at a time: a pattern that goes on behind them would try each of them.

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final, TypeAlias
 
 from dap_mux.pure.rank_sets import STATES, Mesh, RankSet, RankSetError, World, parse
-from dap_mux.pure.rank_sets.debuggees import DebuggeeId, label
+from dap_mux.pure.rank_sets.world import DebuggeeId, label
 
 Row: TypeAlias = Mapping[str, Any]
 """One entry of the request `list`; every key is present."""

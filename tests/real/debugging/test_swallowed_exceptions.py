@@ -15,7 +15,7 @@ import pytest
 from dap_mux.client import DapClient
 from dap_mux.client.client import default_filters
 from dap_mux.engine import inputs
-from dap_mux.engine.settings import Settings
+from dap_mux.engine.inputs import Settings
 from dap_mux.pure.endpoint import Endpoint, read_traits
 from tests.real.driving import Driver, ends_well, script
 from tests.support.processes.commands import LIMIT, line_of

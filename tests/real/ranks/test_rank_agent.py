@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dap_mux.client import DapClient
-from dap_mux.pure.remote.probes import found, look_at
+from dap_mux.pure.remote import found, look_at
 from dap_mux.rank.injected import source_of
 from tests.real.ranks.agents import PROGRAMS, START_UP, Start, attach
 

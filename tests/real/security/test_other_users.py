@@ -17,7 +17,7 @@ from typing import Final
 import pytest
 
 from dap_mux.client import DapClient
-from dap_mux.pure.protocol.framing import encode_frame
+from dap_mux.pure.protocol.messages import encode_frame
 from tests.real.driving import joined
 from tests.support.processes.commands import LIMIT, Command, User, line_of, listed
 from tests.support.processes.netcat import PROMPT, Netcat, served

@@ -11,7 +11,7 @@ from typing import Any, Final
 import pytest
 
 from dap_mux.client import RequestFailed
-from dap_mux.pure.protocol.framing import encode_frame
+from dap_mux.pure.protocol.messages import encode_frame
 from dap_mux.system.user_files import new_token
 from tests.real.driving import joined
 from tests.support.processes.commands import LIMIT, User

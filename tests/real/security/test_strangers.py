@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import pytest
 
-from dap_mux.pure.protocol.framing import Framer, encode_frame
+from dap_mux.pure.protocol.messages import Framer, encode_frame
 from dap_mux.shell import listeners
 from tests.real.driving import COUNT, COUNTING, Driver, driving
 from tests.support.processes.ranks import debugpy_ranks

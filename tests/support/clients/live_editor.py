@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
-from dap_mux.pure.protocol.framing import Framer, encode_frame
+from dap_mux.pure.protocol.messages import Framer, encode_frame
 from tests.support.clients.conversation import Conversation
 from tests.support.editors import Editor, VSCodeModel
 from tests.support.editors.base import Json, State

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final
 
-from dap_mux.pure.protocol.framing import encode_frame
+from dap_mux.pure.protocol.messages import encode_frame
 
 HOST: Final = "127.0.0.1"
 _INITIALIZED: Final = (

@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable
 from typing import Any, Final
 
-from dap_mux.engine.ranks.debugpy_versions import answer_without_frame
+from dap_mux.engine.ranks.patching import answer_without_frame
 from tests.support.fake_rank.disk import FakeDisk
 from tests.support.fake_rank.injected_calls import (
     INJECTED,

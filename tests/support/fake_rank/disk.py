@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Final
 
-from dap_mux.pure.remote.probes import WORKING_FOLDER
+from dap_mux.pure.remote import WORKING_FOLDER
 from tests.support.fake_rank.injected_calls import injected_call
 
 NO_FILE: Final = "Breakpoint in file that does not exist."

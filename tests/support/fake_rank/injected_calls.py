@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from dap_mux.engine.job_insight.gather_evidence import SAMPLE
 from dap_mux.engine.ranks.patching import attach_expression
-from dap_mux.pure.remote.injected_sources import call
+from dap_mux.pure.remote import call
 from dap_mux.session.session import injected_sources
 
 INJECTED: Final = injected_sources()

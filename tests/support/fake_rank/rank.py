@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
-from dap_mux.engine.messages.capabilities import FILTERS
+from dap_mux.engine.messages.requests import FILTERS
 from dap_mux.engine.messages.to_ranks import OF_ALL_THREADS
 from dap_mux.engine.ranks.handshake import SESSION
 from dap_mux.rank.injected import comparisons

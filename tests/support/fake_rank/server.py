@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
-from dap_mux.pure.protocol.framing import Framer, encode_frame
+from dap_mux.pure.protocol.messages import Framer, encode_frame
 from tests.support.fake_rank.children import addressed, door
 from tests.support.fake_rank.rank import FakeRank
 

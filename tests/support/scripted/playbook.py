@@ -22,8 +22,7 @@ from dap_mux.engine import Engine, Settings, inputs, outputs
 from dap_mux.engine.admission import Token
 from dap_mux.pure.endpoint import Endpoint
 from dap_mux.pure.insight.why.evidence import Process
-from dap_mux.pure.protocol.framing import encode_frame
-from dap_mux.pure.protocol.messages import decode
+from dap_mux.pure.protocol.messages import decode, encode_frame
 from tests.support.clients.conversation import Conversation
 from tests.support.editors import Editor
 from tests.support.fake_rank.children import addressed, door

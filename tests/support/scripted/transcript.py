@@ -14,14 +14,13 @@ from contextlib import contextmanager
 from typing import Any, Final, TypeAlias
 
 from dap_mux.engine import Engine
-from dap_mux.engine.ranks.debugpy_versions import answer_without_frame
-from dap_mux.engine.ranks.patching import IS_TRACKER, attach_expression
+from dap_mux.engine.ranks.patching import IS_TRACKER, answer_without_frame, attach_expression
 from dap_mux.engine.routes import ROUTES
 from dap_mux.pure.protocol.exchange import Fields, Id, IdFault, Kind, handles_of
 from dap_mux.pure.protocol.handle_fields import EVENTS, RESPONSES
 from dap_mux.pure.rank_sets import RankId, fold
-from dap_mux.pure.rank_sets.debuggees import DebuggeeId
-from dap_mux.pure.remote.probes import WORKING_FOLDER
+from dap_mux.pure.rank_sets.world import DebuggeeId
+from dap_mux.pure.remote import WORKING_FOLDER
 from tests.support.fake_rank.injected_calls import (
     INJECTED,
     injected_call,

@@ -13,7 +13,7 @@ from typing import Final
 
 import anyio
 
-from dap_mux.pure.protocol.framing import Framer, encode_frame
+from dap_mux.pure.protocol.messages import Framer, encode_frame
 from tests.support.fake_rank.children import addressed, door
 from tests.support.fake_rank.rank import FakeRank
 from tests.support.soak.commanded import obey

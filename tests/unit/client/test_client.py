@@ -12,7 +12,7 @@ import pytest
 
 from dap_mux.client import ConnectionLost, DapClient, RequestFailed, Tap
 from dap_mux.client.client import _within
-from dap_mux.pure.protocol.framing import Framer, FramingError, encode_frame
+from dap_mux.pure.protocol.messages import Framer, FramingError, encode_frame
 from tests.support.clients.conversation import Conversation
 from tests.support.processes.waiting import until
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from dap_mux.client import DapClient
 from dap_mux.frontends.console.session_client import SessionClient
-from dap_mux.pure.protocol.framing import Framer, encode_frame
+from dap_mux.pure.protocol.messages import Framer, encode_frame
 
 KEYS = "worker coords host pid endpoint reason thread function module path line threadId exitCode"
 

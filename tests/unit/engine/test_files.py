@@ -12,8 +12,7 @@ from dap_mux.engine.source_files.comparison import (
     Others,
     about_file,
 )
-from dap_mux.pure.pathmap import Place, parse
-from dap_mux.pure.pathmap.fitting import Fit, Near, fitting
+from dap_mux.pure.pathmap import Fit, Near, Place, fitting, parse
 from dap_mux.pure.rank_sets import RankId, World
 
 HOME = "/home/me/proj"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dap_mux.engine.session.rank_output import MAX_HELD, Folded, OutputFolder, Ranks
 from dap_mux.pure.rank_sets import RankId
-from dap_mux.pure.rank_sets.debuggees import DebuggeeId, label
+from dap_mux.pure.rank_sets.world import DebuggeeId, label
 
 R: Final[list[RankId]] = [("job", number) for number in range(4)]
 OURS: Final = ()  # the ranks of a newline that no rank printed

@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from dap_mux.engine.settings import Settings
+from dap_mux.engine.inputs import Settings
 from dap_mux.engine.state.rank import Frame, Rank, Stop
 from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.stops.user_threads import learn_stack

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dap_mux.engine.breakpoints.merge import Breakpoint
-from dap_mux.engine.breakpoints.reading import read_breakpoint
+from dap_mux.engine.breakpoints.merge import Breakpoint, read_breakpoint
 from dap_mux.engine.breakpoints.union import (
     NO_CONDITIONS,
     Plan,

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dap_mux.engine.debug_console.console_grammar import Asked, Call, read
+from dap_mux.engine.debug_console.console import Asked, Call, read
 from dap_mux.engine.debug_console.evaluate import hints
 from dap_mux.pure.rank_sets import Mesh, RankSetError, World
-from dap_mux.pure.remote.python_syntax import is_program
+from dap_mux.pure.remote import is_program
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import pytest
 
-from dap_mux.engine.breakpoints import comparing
+from dap_mux.engine.breakpoints import union
 from dap_mux.engine.breakpoints.merge import Breakpoint
 from dap_mux.rank.injected import comparisons, source_of
 from tests.support.processes.waiting import until
@@ -51,7 +51,7 @@ def breakpoint_on(
 ) -> Any:
     item = Breakpoint(NUMBER, 1, {}, since=NUMBER)
     body = {"condition": condition} | ({"hitCondition": hit} if hit else {})
-    text = comparing.waiting(body, item, compared, others)["condition"]
+    text = union.waiting(body, item, compared, others)["condition"]
     import_module("debugpy.server.api")  # which finds the other
     made = import_module("_pydevd_bundle.pydevd_breakpoints").LineBreakpoint
     return made(1, 1, text, "None", "None", hit_condition=hit or None)
@@ -88,7 +88,7 @@ async def told(debugger: Any, count: int = 1) -> Any:
 
 
 def decide(debugger: Any, hold: int, stop: object) -> None:
-    event = {"seq": 1, "type": "event", "event": comparing.DECIDED}
+    event = {"seq": 1, "type": "event", "event": union.DECIDED}
     body = {"hold": hold, "stop": stop}
     message = json.dumps({**event, "body": body}).encode()
     debugger.reader.process_net_command_json(debugger, message)

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from dap_mux.pure import remote as probe
 from dap_mux.pure.errors import PeerFault
-from dap_mux.pure.remote import probes as probe
-from dap_mux.pure.remote.probes import (
+from dap_mux.pure.remote import (
     MAX_COMPARED_BYTES,
     Content,
     Found,

@@ -15,7 +15,7 @@ from typing import Any, Final
 import anyio
 import pytest
 
-from dap_mux.pure.protocol.framing import Framer
+from dap_mux.pure.protocol.messages import Framer
 from dap_mux.rank.injected.attach import send_queue
 from tests.support.processes.waiting import until
 

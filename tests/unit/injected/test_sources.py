@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import dap_mux
-from dap_mux.pure.remote.injected_sources import call
+from dap_mux.pure.remote import call
 from dap_mux.rank.injected import folders
 from dap_mux.session.session import injected_sources
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dap_mux.pure.remote.probes import summarised
+from dap_mux.pure.remote import summarised
 from dap_mux.rank.injected import source_of
 from dap_mux.rank.injected.tensor_summary import THREAD, all_threads
 

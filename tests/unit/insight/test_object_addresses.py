@@ -6,8 +6,7 @@ import re
 
 import pytest
 
-from dap_mux.pure.insight.compare import common_text, compare, without_addresses
-from dap_mux.pure.insight.fold import folded, most_first
+from dap_mux.pure.insight.compare import common_text, compare, folded, most_first, without_addresses
 
 
 class Foo:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dap_mux.pure.errors import PeerFault
-from dap_mux.pure.protocol.framing import MAX_BODY, MAX_HEADER, Framer, FramingError, encode_frame
+from dap_mux.pure.protocol.messages import MAX_BODY, MAX_HEADER, Framer, FramingError, encode_frame
 from tests.conftest import rounds
 
 MOST_CASES: Final = int(os.environ.get("DAP_MUX_FUZZ_CASES", "1000000"))

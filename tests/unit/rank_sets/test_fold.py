@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dap_mux.pure.rank_sets import World, fold, parse
-from dap_mux.pure.rank_sets.debuggees import DebuggeeId, label, rank_of, worker_of
+from dap_mux.pure.rank_sets.world import DebuggeeId, label, rank_of, worker_of
 
 RANKS = st.sets(st.tuples(st.sampled_from(["job", "eval", "my-job"]), st.integers(0, 40)))
 

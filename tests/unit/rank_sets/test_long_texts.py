@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import pytest
 
-from dap_mux.engine.debug_console import console_grammar
+from dap_mux.engine.debug_console import console
 from dap_mux.engine.debug_console.evaluate import hints
 from dap_mux.pure.errors import UsageError
 from dap_mux.pure.rank_sets import (
@@ -23,7 +23,7 @@ from dap_mux.pure.rank_sets import (
     split_leading,
     split_prefix,
 )
-from dap_mux.pure.rank_sets.errors import MAX_CHARS
+from dap_mux.pure.rank_sets.tokens import MAX_CHARS
 
 RANKS: Final = tuple(("job", number) for number in range(64))
 WORLD: Final = World(
@@ -85,9 +85,9 @@ READERS: Final[dict[str, Callable[[str], Any]]] = {
     "completion": lambda text: complete(text, len(text), WORLD),
     "hints": lambda text: hints(f"cast {text}", WORLD),
     "hints of ranks": lambda text: hints(f"ranks(0) {text}", WORLD),
-    "words": lambda text: console_grammar.read(f"cast {text}", "repl"),
-    "percent": lambda text: console_grammar.read(f"%cast {text}", "repl"),
-    "watch": lambda text: console_grammar.read(f"ranks({text}) loss", "watch"),
+    "words": lambda text: console.read(f"cast {text}", "repl"),
+    "percent": lambda text: console.read(f"%cast {text}", "repl"),
+    "watch": lambda text: console.read(f"ranks({text}) loss", "watch"),
 }
 each_kind = pytest.mark.parametrize("kind", PIECES)
 each_reader = pytest.mark.parametrize("reader", READERS)
@@ -150,15 +150,15 @@ class TestLongPython:
     """What is too long to be parsed here is told apart by its first line."""
 
     def test_an_expression_of_600_kilobytes(self) -> None:
-        assert console_grammar.read("1 + " * 150_000 + "1", "repl") is None
-        assert console_grammar.read("cast = " + "1 + " * 150_000 + "1", "repl") is None
-        assert console_grammar.read("cast(\n" + "1 +\n" * 150_000 + "1)", "repl") is None
+        assert console.read("1 + " * 150_000 + "1", "repl") is None
+        assert console.read("cast = " + "1 + " * 150_000 + "1", "repl") is None
+        assert console.read("cast(\n" + "1 +\n" * 150_000 + "1)", "repl") is None
 
     def test_a_long_command_for_some_ranks(self) -> None:
         command = "!x = 1\n" + "x += 1\n" * 2000
-        assert console_grammar.read(f"cast 0-3 {command}", "repl") == console_grammar.Call(
+        assert console.read(f"cast 0-3 {command}", "repl") == console.Call(
             "cast", f"0-3 {command}".strip()
         )
-        asked = console_grammar.read("ranks(0:4) " + "1 + " * 2000 + "1", "watch")
-        assert isinstance(asked, console_grammar.Asked)
+        asked = console.read("ranks(0:4) " + "1 + " * 2000 + "1", "watch")
+        assert isinstance(asked, console.Asked)
         assert asked.ranks == "ranks(0:4)"

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from dap_mux.engine import Engine
-from dap_mux.pure.protocol.framing import Framer, encode_frame
+from dap_mux.pure.protocol.messages import Framer, encode_frame
 from dap_mux.shell.driver import Driver
 from dap_mux.shell.links import RankLink
 from tests.support.fake_rank.injected_calls import INJECTED

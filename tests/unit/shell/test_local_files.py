@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dap_mux.pure.remote.probes import MAX_COMPARED_BYTES, found, look_at
+from dap_mux.pure.remote import MAX_COMPARED_BYTES, found, look_at
 from dap_mux.rank.injected import source_of
 from dap_mux.shell.local_machine import LocalFiles
 from dap_mux.shell.sockets import is_from_here

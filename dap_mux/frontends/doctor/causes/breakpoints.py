@@ -11,7 +11,7 @@ from typing import Final
 from dap_mux.frontends.doctor.observations import Finding, Json, Observations, SessionSnapshot
 from dap_mux.pure.printable import closest
 from dap_mux.pure.rank_sets import RankSetError, split_condition
-from dap_mux.pure.remote.probes import COMPILED, compiled
+from dap_mux.pure.remote import COMPILED, compiled
 from dap_mux.rank.injected import source_of
 
 # A condition with an undefined name: debugpy silently treats it as false each time. The names in a

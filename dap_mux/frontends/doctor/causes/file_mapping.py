@@ -21,9 +21,8 @@ from dap_mux.frontends.doctor.observations import (
     SessionSnapshot,
 )
 from dap_mux.pure.errors import PeerFault
-from dap_mux.pure.pathmap import BadMapping, parse
-from dap_mux.pure.pathmap.fitting import fitting
-from dap_mux.pure.remote.probes import MAX_COMPARED_BYTES, Found, found, look_at
+from dap_mux.pure.pathmap import BadMapping, fitting, parse
+from dap_mux.pure.remote import MAX_COMPARED_BYTES, Found, found, look_at
 from dap_mux.rank.injected import source_of
 from dap_mux.system.user_files import open_regular
 

@@ -22,7 +22,7 @@ from dap_mux.pure.insight.timeouts import (
 )
 from dap_mux.pure.rank_sets import RankId, fold, parse
 from dap_mux.pure.rank_sets.world import World
-from dap_mux.pure.remote.probes import look_at_timeouts
+from dap_mux.pure.remote import look_at_timeouts
 from dap_mux.rank.injected import source_of
 from dap_mux.system import procfs
 

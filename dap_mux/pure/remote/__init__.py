@@ -1,1 +1,0 @@
-"""What becomes an expression in a rank, and what comes back."""
