@@ -11,22 +11,20 @@ from dap_mux.engine.breakpoints.edits import BreakpointEdits
 from dap_mux.engine.breakpoints.merge import Breakpoint
 from dap_mux.engine.breakpoints.sync import Breakpoints
 from dap_mux.engine.clients.attach import ClientAttach
-from dap_mux.engine.clients.client_inputs import ClientInitialize, ClientInputs
-from dap_mux.engine.clients.leave import ClientLeave
-from dap_mux.engine.clients.notices import Notices, Progress
+from dap_mux.engine.clients.client_inputs import ClientInitialize, ClientInputs, ClientLeave
 from dap_mux.engine.inputs import Settings
-from dap_mux.engine.job_insight.collective_timeouts import CollectiveTimeouts
-from dap_mux.engine.job_insight.library_watch import LibraryWatch
+from dap_mux.engine.job_insight.library_watch import CollectiveTimeouts, LibraryWatch
 from dap_mux.engine.job_insight.partial_moves import OnFound, PartialMoves
 from dap_mux.engine.messages import faults, to_ranks
 from dap_mux.engine.messages.requests import Capabilities, Requests
+from dap_mux.engine.messages.to_clients import Notices, Progress
 from dap_mux.engine.on_demand import OnDemand
 from dap_mux.engine.outputs import CloseLink, Output
 from dap_mux.engine.ranks.deaths import HEARD, Deaths
 from dap_mux.engine.ranks.lifecycle import Lifecycle
 from dap_mux.engine.ranks.patching import DebuggerProperties
 from dap_mux.engine.routes import OFFERED, ROUTES, Parts
-from dap_mux.engine.session.actors import Actors
+from dap_mux.engine.session.groups import Actors
 from dap_mux.engine.session.rank_events import RankEvents, answer_request, dispatch
 from dap_mux.engine.session.rank_output import RankOutput
 from dap_mux.engine.session.session_end import JobRestart, SessionEnd

@@ -12,8 +12,7 @@ from typing import Final, Protocol
 
 from dap_mux.engine.breakpoints.sync import Breakpoints
 from dap_mux.engine.clients.attach import ClientAttach
-from dap_mux.engine.clients.client_inputs import ClientInitialize
-from dap_mux.engine.clients.leave import ClientLeave
+from dap_mux.engine.clients.client_inputs import ClientInitialize, ClientLeave
 from dap_mux.engine.messages.requests import Handler, Route
 from dap_mux.engine.on_demand import OnDemand
 from dap_mux.engine.ranks.patching import DebuggerProperties

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dap_mux.rank.interrupts import dying_of_ctrl_c
+from dap_mux.rank.starter import dying_of_ctrl_c
 
 
 def main() -> None:

@@ -12,10 +12,10 @@ from dap_mux.rank.api import Setup, start
 from dap_mux.rank.dial import CannotDial
 from dap_mux.rank.environ import NoSuchPort, Place, place_of
 from dap_mux.rank.in_process import CannotListen
-from dap_mux.rank.interrupts import dying_of_ctrl_c
 from dap_mux.rank.options import OWN_FAILURE_CODE, USAGE_CODE
 from dap_mux.rank.ready import say
 from dap_mux.rank.runpy import run_module, run_script
+from dap_mux.rank.starter import dying_of_ctrl_c
 
 
 def run(options: argparse.Namespace) -> None:

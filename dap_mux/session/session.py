@@ -27,9 +27,9 @@ from dap_mux.rank.injected import folders
 from dap_mux.session.terminal_output import alert, say
 from dap_mux.shell.auth import Guard
 from dap_mux.shell.driver import Driver
-from dap_mux.shell.garbage import GarbageCollection
 from dap_mux.shell.listeners import connection_factory, listen
 from dap_mux.shell.sockets import listen_unix
+from dap_mux.shell.timers import GarbageCollection
 from dap_mux.system.config import Config
 from dap_mux.system.programs import raise_limit, shortage
 from dap_mux.system.session_files import SessionFile, session_folder

@@ -8,8 +8,14 @@ import pytest
 
 from dap_mux.frontends.doctor.causes import examine
 from dap_mux.frontends.doctor.machine import Machine
-from dap_mux.frontends.doctor.observations import KIND_BY_OUTCOME, HolderKind, Observations, Subject
-from dap_mux.frontends.doctor.probe import Outcome, ProbeResult
+from dap_mux.frontends.doctor.observations import (
+    KIND_BY_OUTCOME,
+    HolderKind,
+    Observations,
+    Outcome,
+    ProbeResult,
+    Subject,
+)
 
 
 def subject(

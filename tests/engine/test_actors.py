@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dap_mux.engine.session.actors import ACTOR, GATHER_S, TAKEN
+from dap_mux.engine.session.groups import ACTOR, GATHER_S, TAKEN
 from tests.engine.conftest import Play
 from tests.engine.scenes import LINE
 from tests.support.scripted.playbook import PATH, Playbook

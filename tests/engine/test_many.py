@@ -6,7 +6,7 @@ from typing import Final
 
 import pytest
 
-from dap_mux.engine.breakpoints.sending import COALESCE_WINDOW_S, MANY_RANKS
+from dap_mux.engine.breakpoints.store import COALESCE_WINDOW_S, MANY_RANKS
 from dap_mux.engine.stops.aggregate import MANY_AT_ONCE
 from tests.engine.conftest import Play
 from tests.engine.scenes import LINE

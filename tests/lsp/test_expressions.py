@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dap_mux.frontends.lsp.expressions import ParsedSource
+from dap_mux.frontends.lsp.file_versions import ParsedSource
 
 PROGRAM = """\
 import os

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dap_mux.frontends.lsp.jsonc import Edit, members, read, text_of
+from dap_mux.frontends.lsp.launch_json import Edit, members, read, text_of
 from dap_mux.frontends.lsp.problems import Fix, fixes, new_file
 
 FOLDER = "/home/me/proj"

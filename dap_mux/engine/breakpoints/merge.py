@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 from msgspec import Struct, field
 
 from dap_mux.engine.messages.requests import DIFFER, TOGETHER
-from dap_mux.engine.source_files.comparison import NOTHING_WRONG, AboutFile
+from dap_mux.engine.source_files.diagnosis import NOTHING_WRONG, AboutFile
 from dap_mux.pure.protocol.messages import Body
 from dap_mux.pure.rank_sets import (
     RankId,

@@ -24,13 +24,22 @@ from dap_mux.engine.breakpoints.merge import (
     read_breakpoint,
     updated,
 )
-from dap_mux.engine.breakpoints.sending import BreakpointAcks, Changes, Sending, Sendings, Taken
-from dap_mux.engine.breakpoints.store import EXCEPTIONS, FUNCTIONS, BreakpointStore, Place, RankIds
+from dap_mux.engine.breakpoints.store import (
+    EXCEPTIONS,
+    FUNCTIONS,
+    BreakpointAcks,
+    BreakpointStore,
+    Changes,
+    Place,
+    RankIds,
+    Sending,
+    Sendings,
+    Taken,
+)
 from dap_mux.engine.breakpoints.union import ExceptionFilters, Plan, enable, states_of
 from dap_mux.engine.messages import to_clients, to_ranks
 from dap_mux.engine.messages.requests import SWALLOWED
-from dap_mux.engine.source_files.comparison import NOTHING_WRONG, AboutFile, Proposal
-from dap_mux.engine.source_files.diagnosis import Files
+from dap_mux.engine.source_files.diagnosis import NOTHING_WRONG, AboutFile, Files, Proposal
 from dap_mux.engine.state.client import Client, ClientRequest
 from dap_mux.engine.state.client_translation import ClientTranslation
 from dap_mux.engine.state.rank import Rank, Reply

@@ -11,11 +11,10 @@ from typing import Any, Final
 
 from dap_mux.engine import admission
 from dap_mux.engine.breakpoints.sync import Breakpoints
-from dap_mux.engine.clients.client_inputs import TranslationSetup, is_on_windows
-from dap_mux.engine.clients.leave import ClientLeave
-from dap_mux.engine.clients.notices import Notices, Progress
+from dap_mux.engine.clients.client_inputs import ClientLeave, TranslationSetup, is_on_windows
 from dap_mux.engine.messages import to_clients
 from dap_mux.engine.messages.requests import offer_restart
+from dap_mux.engine.messages.to_clients import Notices, Progress
 from dap_mux.engine.outputs import Admitted, CloseClient, FindRanks
 from dap_mux.engine.ranks.lifecycle import Lifecycle
 from dap_mux.engine.state.client import Client, ClientRequest

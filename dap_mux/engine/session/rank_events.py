@@ -14,7 +14,7 @@ from dap_mux.engine.messages.requests import Capabilities, offers_of
 from dap_mux.engine.outputs import ToRank
 from dap_mux.engine.ranks.lifecycle import Lifecycle
 from dap_mux.engine.ranks.patching import PROGRAM_OVER, confirmation
-from dap_mux.engine.session.actors import ACTOR, MAX_QUESTIONS
+from dap_mux.engine.session.groups import ACTOR, MAX_QUESTIONS
 from dap_mux.engine.session.rank_output import RankOutput
 from dap_mux.engine.state.client import thread
 from dap_mux.engine.state.handles import Recent

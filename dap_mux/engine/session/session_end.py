@@ -9,9 +9,9 @@ from typing import Final
 
 from msgspec import Struct
 
-from dap_mux.engine.clients.leave import ClientLeave
-from dap_mux.engine.clients.notices import Notices, Progress
+from dap_mux.engine.clients.client_inputs import ClientLeave
 from dap_mux.engine.messages import to_clients
+from dap_mux.engine.messages.to_clients import Notices, Progress
 from dap_mux.engine.outputs import Finished, RestartJob
 from dap_mux.engine.ranks.deaths import Deaths
 from dap_mux.engine.ranks.lifecycle import Lifecycle

@@ -1,10 +1,8 @@
 """The command line: arguments in, an exit code out.
 
-`commands` is the table of commands and their arguments, `parser` turns a command line into a
-namespace and generates completions for shells, `entry` runs the command and turns errors into a
-message and an exit code. A command's own module (`session_commands`, `console`, `cast`, `listings`,
-...) is imported when it runs, because `dap-mux adapter` must start in the time an editor allows.
-`join` is how one-shot commands and consoles join a session.
+`commands` is the table of commands and their arguments; `entry` parses a command line, runs the
+command and turns errors into a message and an exit code. `join` is how one-shot commands and
+consoles join a session.
 """
 
 from __future__ import annotations
@@ -22,7 +20,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return entry.main(arguments)
 
 
-# Start fast: what is imported on the way does not become garbage, and is no more than needed.
+# Start fast: `dap-mux adapter` must start in the time an editor allows. So a command's own module
+# (`session_commands`, `console`, `listings`, ...) is imported when it runs, and what is imported on
+# the way does not become garbage.
 
 
 @contextmanager

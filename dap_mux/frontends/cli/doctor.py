@@ -29,7 +29,7 @@ def main(args: Namespace) -> int:
 
 async def _examine(options: DoctorOptions, config: Config, as_json: bool) -> int:
     from dap_mux.frontends.cli.join import observer
-    from dap_mux.frontends.doctor import report
+    from dap_mux.frontends.doctor import causes
     from dap_mux.frontends.doctor.causes import examine
     from dap_mux.frontends.doctor.gather import gathered
 
@@ -39,7 +39,7 @@ async def _examine(options: DoctorOptions, config: Config, as_json: bool) -> int
     async with gathered(options, join) as observed:
         findings = await examine(observed)
     if as_json:
-        print(json.dumps(report.as_json(observed, findings), indent=1))
+        print(json.dumps(causes.as_json(observed, findings), indent=1))
     else:
-        print(report.as_text(observed, findings))
+        print(causes.as_text(observed, findings))
     return 1 if findings else 0

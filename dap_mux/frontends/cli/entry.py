@@ -1,4 +1,4 @@
-"""The entry point: run a command, and turn every failure into a message and an exit code."""
+"""The entry point: parse a command line, run the command, turn failures into exit codes."""
 
 from __future__ import annotations
 
@@ -7,14 +7,157 @@ import os
 import signal
 import sys
 import traceback
-from argparse import Namespace
+from argparse import (
+    Action,
+    ArgumentParser,
+    Namespace,
+    RawDescriptionHelpFormatter,
+    _SubParsersAction,
+)
 from collections.abc import Callable, Sequence
-from typing import cast
+from contextlib import suppress
+from typing import Any, cast
 
-from dap_mux.frontends.cli.commands import BY_NAME, Command
-from dap_mux.frontends.cli.parser import PROG, parse
+from dap_mux import __version__
+from dap_mux.frontends.cli.commands import BY_NAME, COMMANDS, SOURCES, Command, add_arguments
 from dap_mux.pure.errors import DapMuxError, NothingToConnect, Refused, UsageError
 from dap_mux.pure.printable import printable
+
+# `dap-mux --print-completion SHELL`: completions of our commands and options for a shell.
+
+SHELLS = ("bash", "zsh", "fish")
+FILE_METAVARS = frozenset({"FILE", "FOLDER", "DIR", "SCRIPT ..."})
+COMPLETE_FILES = {
+    "bash": "_shtab_compgen_files",
+    "zsh": "_files",
+    "fish": "(__fish_complete_path (commandline -ct))",
+}
+
+
+class PrintCompletion(Action):
+    """Print the completion script for one shell, generated from the parsers, and exit."""
+
+    def __call__(
+        self,
+        parser: ArgumentParser,
+        namespace: Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        """Print it."""
+        import shtab
+
+        for action in parser._actions:  # noqa: SLF001
+            if isinstance(action, _SubParsersAction):
+                for command in action.choices.values():
+                    name_sources(command)
+        print(shtab.complete(parser, shell=values))
+        parser.exit()
+
+
+def name_files(parser: ArgumentParser) -> None:
+    """Complete file names for the arguments that are files."""
+    for action in parser._actions:  # noqa: SLF001  (argparse has no public way)
+        if action.metavar in FILE_METAVARS:
+            vars(action)["complete"] = COMPLETE_FILES
+
+
+def name_sources(parser: ArgumentParser) -> None:
+    """Put the endpoints of all sources into the help that names them."""
+    for action in parser._actions:  # noqa: SLF001
+        if action.help and SOURCES in action.help:
+            from dap_mux.cluster.endpoints import descriptions
+
+            known = dict.fromkeys(each.help for each in descriptions().values() if each.help)
+            action.help = action.help.replace(SOURCES, ", ".join(known))
+
+
+class Parser(ArgumentParser):
+    """A parser whose help names the sources that are installed."""
+
+    def format_help(self) -> str:
+        """Return the help."""
+        name_sources(self)
+        return super().format_help()
+
+
+PROG = "dap-mux"
+
+
+class HelpFormatter(RawDescriptionHelpFormatter):
+    """Given the width, argparse does not import `shutil` (and bz2 and lzma) to learn it."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=_columns() - 2)
+
+
+def _columns() -> int:
+    """Return the terminal's, as `shutil.get_terminal_size` does."""
+    told = os.environ.get("COLUMNS", "")
+    if told.isdecimal() and int(told):
+        return int(told)
+    with suppress(AttributeError, ValueError, OSError):  # closed, or no terminal
+        return os.get_terminal_size(sys.__stdout__.fileno()).columns or 80  # type: ignore[union-attr]
+    return 80
+
+
+def parse(command_line: Sequence[str]) -> Namespace:
+    """Parse a command line; like argparse, --help and mistakes end the process."""
+    arguments = list(command_line)
+    if arguments[:1] == ["run"]:
+        return _parse_run(arguments)
+    return build_parser(_named(arguments)).parse_args(arguments)
+
+
+def _named(arguments: Sequence[str]) -> Sequence[Command]:
+    """Return the command that comes first, or all: to build their parsers takes 6 ms."""
+    return [BY_NAME[arguments[0]]] if arguments and arguments[0] in BY_NAME else COMMANDS
+
+
+def build_parser(of: Sequence[Command] = COMMANDS) -> ArgumentParser:
+    """Build the parsers of these commands from the table."""
+    parser = Parser(
+        prog=PROG,
+        description="One debug session for a distributed Python job: every rank is a thread.",
+        epilog="See `dap-mux COMMAND --help` for details.",
+        formatter_class=HelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"{PROG} {__version__}")
+    parser.add_argument(
+        "--print-completion",
+        action=PrintCompletion,
+        choices=SHELLS,
+        help="print a completion script for a shell",
+    )
+    commands = parser.add_subparsers(dest="name", metavar="COMMAND", required=True)
+    for command in of:
+        own = commands.add_parser(
+            command.name,
+            help=command.help,
+            description=command.help[0].upper() + command.help[1:] + ".",
+            formatter_class=HelpFormatter,
+            allow_abbrev=False,
+        )
+        add_arguments(own, command)
+        name_files(own)
+    return parser
+
+
+def _parse_run(arguments: list[str]) -> Namespace:
+    """Handle the `--` of `run` here: argparse treats it differently in each Python release."""
+    cut = arguments.index("--") if "--" in arguments else len(arguments)
+    args = build_parser(_named(arguments)).parse_args(arguments[:cut])
+    tail = arguments[cut:]
+    args.launcher = ()
+    if args.module:
+        args.module += tail
+    elif args.command:
+        args.command += tail
+    else:
+        args.launcher = tuple(tail[1:])
+    return args
+
 
 # The first matching class counts; other errors have the command's own code (1, `run`: 125).
 EXIT_CODES: tuple[tuple[type[BaseException], int], ...] = (

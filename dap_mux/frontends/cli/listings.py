@@ -4,18 +4,31 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 import time
 from argparse import Namespace
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
 
 from dap_mux.frontends.cli.execution import load_config
+from dap_mux.frontends.cli.outside import endpoints_in, pids_in, stacks_outside
+from dap_mux.frontends.console.screen import (
+    IN_MAIN,
+    is_terminal,
+    show_cast,
+    show_compare,
+    show_stacks,
+)
+from dap_mux.pure.errors import UsageError
 from dap_mux.pure.printable import one_line
 from dap_mux.system.config import Config
 from dap_mux.system.session_files import HOST_PORT, HOW_TO_START, SessionFile, find, running
 
 if TYPE_CHECKING:
     from dap_mux.frontends.console.screen import Screen
+
 
 Body = dict[str, Any]
 MIN_SESSION_PORT = 1024  # `job:3` is rank 3 of group job, `job:5677` a session on host job
@@ -25,7 +38,7 @@ def ranks(args: Namespace) -> int:
     """Print the ranks as a table, or the response as JSON."""
     import asyncio  # nothing here needs anyio, which takes 20 ms to import
 
-    from dap_mux.frontends.console.results import parse_list_arguments
+    from dap_mux.frontends.console.screen import parse_list_arguments
     from dap_mux.pure.rank_sets import parse
 
     session, arguments = split_session(args.arguments)
@@ -83,7 +96,7 @@ async def fetch(session: SessionFile, ranks: str, config: Config) -> Body:
 
 def show(screen: Screen, body: Body, layout: str) -> None:
     """Show the response of `list`."""
-    from dap_mux.frontends.console.results import ranks_table
+    from dap_mux.frontends.console.screen import ranks_table
     from dap_mux.pure.rank_sets.rank_rows import count_text
 
     rows = body["ranks"]
@@ -147,3 +160,158 @@ def columns(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 
 def _cell(value: object) -> str:
     return "" if value is None else one_line(str(value))
+
+
+# `dap-mux cast` and `dap-mux compare`: send one request as an observer, and leave.
+
+RANK_TIMEOUT_S: Final = 5.0
+SESSION_TIMEOUT_S: Final = 10.0  # beyond the time of its ranks
+
+
+def cast(args: Namespace) -> int:
+    """Send a command to ranks; 1 if one of them failed or did not respond."""
+    from dap_mux.pure.rank_sets import split_leading
+
+    session, arguments = split_optional_session(args.arguments)
+    ranks, command = split_leading(" ".join(arguments))
+    timeout = seconds(args.timeout)
+    request = {"ranks": ranks, "command": command, "timeout": timeout}
+    body = send(session, load_config(args), "cast", request, timeout)
+    present(args, body, lambda screen, body: show_cast(screen, {**body, "inMain": ""}))
+    if body["inMain"] and not args.json:  # scripts read values from standard output
+        print(f"dap-mux: {{{body['inMain']}}}: {IN_MAIN}", file=sys.stderr)
+    return 1 if body["errors"] or body["missing"] else 0
+
+
+def compare(args: Namespace) -> int:
+    """Compare an expression's values; 1 if a rank did not respond."""
+    session, arguments = split_optional_session(args.arguments)
+    request: Body = {"expression": " ".join(arguments)}
+    if args.ranks is not None:
+        from dap_mux.pure.rank_sets import parse, with_group
+
+        request["ranks"] = with_group(args.ranks)
+        parse(request["ranks"])  # report a mistake before connecting
+    if args.tolerance is not None:
+        request["tolerance"] = number(args.tolerance, "--tolerance")
+    body = send(session, load_config(args), "compare", request, RANK_TIMEOUT_S)
+    present(args, body, show_compare)
+    return 1 if body.get("errors") or body["missing"] else 0
+
+
+def split_optional_session(arguments: list[str]) -> tuple[str | None, list[str]]:
+    """Split off SESSION; a single argument is never one."""
+    return split_session(arguments) if len(arguments) > 1 else (None, arguments)
+
+
+def seconds(text: str) -> float:
+    """Parse `--timeout`. Raises UsageError."""
+    value = number(text, "--timeout")
+    if value <= 0:
+        raise UsageError(f"--timeout {text}: must be greater than 0 seconds")
+    return value
+
+
+def number(text: str, flag: str) -> float:
+    """Parse a number that is not negative. Raises UsageError."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1
+    if not 0 <= value < float("inf"):
+        raise UsageError(f"{flag} {text}: must be a number of 0 or more")
+    return value
+
+
+def send(
+    session: str | None, config: Config, command: str, arguments: Body, timeout: float
+) -> Body:
+    """Join, send one request and leave."""
+    import anyio
+
+    return anyio.run(_send, find(session), config, command, arguments, timeout)
+
+
+async def _send(
+    session: SessionFile, config: Config, command: str, arguments: Body, timeout: float
+) -> Body:
+    from dap_mux.frontends.cli.join import observer
+
+    async with observer(session, config, f"dap-mux {command}") as client:
+        return await client.request(command, arguments, timeout=timeout + SESSION_TIMEOUT_S)
+
+
+# `dap-mux stacks`: where all ranks are, as one tree of their stacks, once or again and again.
+
+WATCH_INTERVAL_S: Final = 2.0
+NEW_PAGE: Final = "\x1b[H\x1b[2J"
+Ask = Callable[[], Awaitable[Body]]
+Source = Callable[[], AbstractAsyncContextManager[Ask]]
+
+
+def stacks(args: Namespace) -> int:
+    """Show the stacks of ranks; 1 if a rank did not tell. `--watch` goes on until Ctrl-C."""
+    import anyio
+
+    source = _source(args)
+    if not args.watch:
+        return anyio.run(_once, args, source)
+    with suppress(KeyboardInterrupt):
+        anyio.run(_watch, args, source)
+    return 0
+
+
+def _source(args: Namespace) -> Source:
+    """Return what opens the way to ask. Raises UsageError."""
+    endpoints = endpoints_in(args.arguments)
+    if endpoints:
+        pids = pids_in(endpoints)
+        if pids is None:
+            raise UsageError(f"{' '.join(endpoints)}: name a session, or processes (pid:4711,4712)")
+        return partial(_processes, pids, every_thread=args.which_threads == "all")
+    session, ranks = session_and_ranks(args.arguments)
+    return partial(_session, args, session, {"ranks": ranks, "threads": args.which_threads})
+
+
+@asynccontextmanager
+async def _processes(pids: list[int], *, every_thread: bool) -> AsyncIterator[Ask]:
+    yield partial(stacks_outside, pids, every_thread=every_thread)
+
+
+@asynccontextmanager
+async def _session(args: Namespace, session: str | None, request: Body) -> AsyncIterator[Ask]:
+    from dap_mux.frontends.cli.join import observer
+
+    async with observer(find(session), load_config(args), "dap-mux stacks") as client:
+        timeout = RANK_TIMEOUT_S + SESSION_TIMEOUT_S
+        yield partial(client.request, "stacks", request, timeout=timeout)
+
+
+async def _once(args: Namespace, source: Source) -> int:
+    async with source() as ask:
+        body = await ask()
+    _show(args, body)
+    return 1 if body["missing"] else 0
+
+
+async def _watch(args: Namespace, source: Source) -> None:
+    """Ask again and again, and show what is not as it was."""
+    import anyio
+
+    shown: Body = {}
+    async with source() as ask:
+        while True:
+            body = await ask()
+            if body != shown:
+                _show(args, body, of_several=True)
+            shown = body
+            await anyio.sleep(WATCH_INTERVAL_S)
+
+
+def _show(args: Namespace, body: Body, *, of_several: bool = False) -> None:
+    if args.json and of_several:
+        print(json.dumps(body), flush=True)
+        return
+    if of_several:
+        print(NEW_PAGE if is_terminal() else "", flush=True)
+    present(args, body, partial(show_stacks, library=args.library))

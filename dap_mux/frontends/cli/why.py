@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from dap_mux.frontends.cli.execution import execute, load_config
 from dap_mux.frontends.cli.listings import Body, present, session_and_ranks
 from dap_mux.frontends.cli.outside import NO_PY_SPY, endpoint_of, endpoints_in, pids_in, why_outside
-from dap_mux.frontends.console.results import show_verdict
+from dap_mux.frontends.console.screen import show_verdict
 from dap_mux.frontends.console.session_client import SessionClient
 from dap_mux.pure.errors import DapMuxError, UsageError
 from dap_mux.pure.rank_sets import with_group

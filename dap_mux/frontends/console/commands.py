@@ -11,8 +11,9 @@ from functools import partial
 from typing import Final
 
 from dap_mux.frontends.console.context import RANKS_TIMEOUT_S, REQUEST_TIMEOUT_S, Context
-from dap_mux.frontends.console.results import (
+from dap_mux.frontends.console.screen import (
     Body,
+    Screen,
     parse_list_arguments,
     ranks_table,
     show_cast,
@@ -20,7 +21,6 @@ from dap_mux.frontends.console.results import (
     show_stacks,
     show_verdict,
 )
-from dap_mux.frontends.console.screen import Screen
 from dap_mux.frontends.console.session_client import SessionClient, stopped_rows
 from dap_mux.pure.errors import DapMuxError, UsageError
 from dap_mux.pure.printable import closest

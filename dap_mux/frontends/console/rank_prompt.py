@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 
 from dap_mux.client import RequestFailed
 from dap_mux.frontends.console.context import RANKS_TIMEOUT_S, REQUEST_TIMEOUT_S, Context
-from dap_mux.frontends.console.results import ranks_table, show_cast
+from dap_mux.frontends.console.screen import ranks_table, show_cast
 from dap_mux.frontends.console.session_client import SessionClient, settled
 from dap_mux.pure.errors import DapMuxError
 from dap_mux.pure.rank_sets import RankId

@@ -8,11 +8,32 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from itertools import groupby
+from pathlib import PurePath
+from typing import Any, Final, Protocol
 
-from dap_mux.pure.printable import printable
+from dap_mux.pure.printable import one_line, printable
+from dap_mux.pure.rank_sets import with_group
+from dap_mux.pure.rank_sets.rank_rows import (
+    COLUMNS,
+    FOLD_ABOVE,
+    Row,
+    classes,
+    id_of,
+    qualified_function,
+    reason,
+)
+from dap_mux.pure.rank_sets.world import label
+from dap_mux.pure.rank_values import (
+    SEPARATOR,
+    WARNING,
+    RankValue,
+    marked,
+    outliers_first,
+    side_by_side,
+)
 
 _PADDING: Final = 2  # around heads, as in Monarch's tables
 STYLES: Final = {
@@ -122,3 +143,199 @@ def _print(text: str) -> None:
 def is_terminal() -> bool:
     """Whether standard output is a terminal that supports cursor movement."""
     return sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+
+
+Body = Mapping[str, Any]
+MAX_LINE_LENGTH: Final = 100  # longer results get a line each
+IN_MAIN: Final = "running, so evaluated in __main__, or in its function where that lacks a name"
+_BARS: Final = "▁▂▃▄▅▆▇█"
+MAIN: Final = "MainThread"
+INDENT: Final = "  "
+
+
+def show_cast(screen: Screen, body: Body, *, single: bool = False) -> None:
+    """Show the response of `cast`; `single`: it went to one rank, which need not be named."""
+    results = [result for result in body["results"] if result["value"]]
+    if single and len(results) == 1:
+        screen.say(results[0]["value"])
+    elif results:
+        _side_by_side(screen, results)
+    if body.get("inMain"):
+        ranks = "" if single else f"{{{body['inMain']}}}: "
+        screen.say(f"{ranks}{IN_MAIN}", "note")
+    _show_failures(screen, body, single=single)
+
+
+def _show_failures(screen: Screen, body: Body, *, single: bool = False) -> None:
+    """Show which ranks failed and why, and which did not respond."""
+    for error in body["errors"]:
+        ranks = "" if single else f"{{{error['ranks']}}}: "
+        screen.say(f"{ranks}{error['message']}", "error")
+    if body["missing"]:
+        screen.say(f"no response from {body['missing']}", "error")
+
+
+def _side_by_side(screen: Screen, results: Sequence[Body]) -> None:
+    values = _values(results)
+    texts = side_by_side(values)
+    line = SEPARATOR.join(texts)
+    if len(line) <= MAX_LINE_LENGTH and "\n" not in line:
+        screen.say(line)
+        return
+    for text in texts:
+        head, _, value = text.partition(": ")
+        shown = f"{head}:\n{value}" if "\n" in value else text
+        screen.say(shown, "odd" if text.startswith(WARNING) else "")
+
+
+def _values(results: Iterable[Body]) -> list[RankValue]:
+    return [RankValue(one["ranks"], str(one["value"]), one["outlier"]) for one in results]
+
+
+def show_compare(screen: Screen, body: Body) -> None:
+    """Show the response of `compare`: whole values, outliers first, and statistics."""
+    rows = tuple(
+        (marked(one), one_line(one.value)) for one in outliers_first(_values(body["values"]))
+    )
+    if rows:
+        screen.table(Table(("Ranks", "Value"), rows))
+    if body["statistics"]:
+        screen.say(statistics(body["statistics"]))
+    _show_failures(screen, body)
+
+
+def statistics(numbers: Body) -> str:
+    """Return `min 1 · max 4 · mean 2.5 · std 1.1 · ▁█▁`."""
+    parts = [f"{name} {_number(numbers[name])}" for name in ("min", "max", "mean", "std")]
+    parts += [f"{numbers[name]} {name}" for name in ("nan", "inf") if numbers[name]]
+    bars = sparkline(numbers.get("histogram"))
+    return " · ".join([*parts, bars] if bars else parts)
+
+
+def sparkline(histogram: object) -> str:
+    """Return one character for each bin, as high as its count."""
+    counts = histogram.get("counts") if isinstance(histogram, Mapping) else histogram
+    if not isinstance(counts, Sequence) or not counts or not max(counts):
+        return ""
+    top = max(counts)
+    return "".join(_BARS[-(-count * (len(_BARS) - 1) // top)] for count in counts)
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.6g}"
+
+
+# `stacks`: a branch begins with its ranks, innermost frames come last
+
+
+def show_stacks(screen: Screen, body: Body, *, library: bool = False) -> None:
+    """Show the tree of each thread. `library`: also the frames of libraries, one by one."""
+    for thread in body["threads"]:
+        if thread["name"] != MAIN:
+            screen.say(f"{thread['name']}:", "title")
+        for branch in thread["branches"]:
+            screen.say("\n".join(_branch(branch, 0, library=library)))
+    for one in body["missing"]:
+        screen.say(f"{{{one['ranks']}}}: {one['message']}", "error")
+    if not body["threads"] and not body["missing"]:
+        screen.say("no ranks")
+
+
+def _branch(branch: Body, depth: int, *, library: bool) -> Iterator[str]:
+    indent = INDENT * depth
+    yield f"{indent}{{{branch['ranks']}}}"
+    for line in _frames(_shown(branch["frames"], depth, library=library), library=library):
+        yield f"{indent}{INDENT}{line}"
+    if branch["ends"]:
+        yield f"{indent}{INDENT}{_end(branch)}"
+    for inner in branch["branches"]:
+        yield from _branch(inner, depth + 1, library=library)
+
+
+def _shown(frames: list[Body], depth: int, *, library: bool) -> list[Body]:
+    """Leave out what has called the program, as `runpy` does, unless there is nothing else."""
+    if depth or library:
+        return frames
+    own = next((at for at, frame in enumerate(frames) if not frame["library"]), 0)
+    return frames[own:]
+
+
+def _end(branch: Body) -> str:
+    """Name the ranks whose innermost frame this is, and those of them that are stopped."""
+    some = f"{{{branch['ends']}}} " if branch["ends"] != branch["ranks"] else ""
+    stopped = branch["stopped"]
+    if not stopped:
+        return f"└ {some}running"
+    return (
+        f"└ {some}stopped"
+        if stopped == branch["ends"]
+        else f"└ {some}running; {{{stopped}}} stopped"
+    )
+
+
+def _frames(frames: Iterable[Body], *, library: bool) -> Iterator[str]:
+    """Fold frames of libraries that call each other into the innermost of them."""
+    for of_library, group in groupby(frames, lambda frame: bool(frame["library"])):
+        together = [*group]
+        if of_library and not library and len(together) > 1:
+            yield f"… {len(together)} library frames, the innermost {_frame(together[-1])}"
+        else:
+            yield from map(_frame, together)
+
+
+def _frame(frame: Body) -> str:
+    name = PurePath(frame["path"]).name if "/" in frame["path"] else frame["path"]
+    return f"{frame['name']}  {name}:{frame['line']}"
+
+
+# `why`: the sentence first, the evidence, then the command that helps
+
+
+def show_verdict(screen: Screen, body: Body) -> None:
+    """Show what keeps the job from moving on."""
+    style = "plain" if body["verdict"] == "healthy" else "title"
+    screen.say(f"{body['verdict']}: {body['sentence']}", style)
+    for line in body["evidence"]:
+        screen.say(f"  {line}")
+    if body["next"]:
+        screen.say(f"  try: {body['next']}")
+
+
+# `list`: Monarch's columns, one row for each rank or for each class
+
+LAYOUTS: Final = ("classes", "full")
+CLASS_COLUMNS: Final = (COLUMNS[0], "Ranks", "Count", *COLUMNS[4:])
+
+
+def parse_list_arguments(rest: str, default: str) -> tuple[str, str]:
+    """Return the rank set, and the layout: "classes", "full" or ""."""
+    if not rest:
+        return default, ""
+    arguments = rest.split()
+    layout = next(
+        (arguments.pop(end) for end in (0, -1) if arguments and arguments[end] in LAYOUTS), ""
+    )
+    return with_group(" ".join(arguments)) or default, layout
+
+
+def ranks_table(rows: Sequence[Row], layout: str = "") -> Table:
+    """Lay ranks out; with the layout "", more than `FOLD_ABOVE` of them are folded."""
+    if layout == "classes" or (layout != "full" and len(rows) > FOLD_ABOVE):
+        return Table(CLASS_COLUMNS, tuple(map(_class_cells, classes(rows))), frozenset({2, 4}))
+    return Table(COLUMNS, tuple(map(_cells, rows)), frozenset({1, 5}))
+
+
+def _class_cells(members: list[Row]) -> tuple[str, ...]:
+    cells = _cells(members[0])
+    ranks = label(id_of(row) for row in members)
+    return (cells[0], ranks, str(len(members)), *cells[4:])
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    actor = row.get("actor")
+    shown, name = (actor, actor["name"]) if actor else (row, row["group"])
+    number = str(shown["rank"]) if row["worker"] is None else f"{shown['rank']}/{row['worker']}"
+    line = "" if row["line"] is None else str(row["line"])
+    place = str(shown["coords"] or ""), row["host"] or "", qualified_function(row), line
+    cells = name, number, *place, row["state"], reason(row)
+    return cells if "".join(cells).isprintable() else tuple(map(one_line, cells))

@@ -34,9 +34,9 @@ from dap_mux.frontends.doctor.observations import (
     Subject,
     id_of,
     looks_well,
+    probe,
     take_snapshot,
 )
-from dap_mux.frontends.doctor.probe import probe
 from dap_mux.pure.endpoint import is_loopback
 from dap_mux.pure.errors import DapMuxError, UsageError
 from dap_mux.system import procfs

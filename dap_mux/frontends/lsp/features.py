@@ -10,8 +10,7 @@ from lsprotocol import types
 from pygls.uris import to_fs_path
 
 from dap_mux.frontends.lsp import launch_json, problems
-from dap_mux.frontends.lsp.expressions import ParsedSource
-from dap_mux.frontends.lsp.file_versions import FileVersions
+from dap_mux.frontends.lsp.file_versions import FileVersions, ParsedSource
 from dap_mux.frontends.lsp.server import Positions, Server
 from dap_mux.frontends.lsp.session_follower import Join, StoppedRanks
 from dap_mux.pure.printable import one_line

@@ -15,8 +15,17 @@ from pygls.uris import from_fs_path, to_fs_path
 from pygls.workspace import TextDocument
 from tree_sitter import Node
 
-from dap_mux.frontends.lsp.jsonc import Edit, appended, items, members, read, said
-from dap_mux.frontends.lsp.launch_json import NAME, check, ours
+from dap_mux.frontends.lsp.launch_json import (
+    NAME,
+    Edit,
+    appended,
+    check,
+    items,
+    members,
+    ours,
+    read,
+    said,
+)
 from dap_mux.frontends.lsp.server import Positions, Server, diagnostic
 from dap_mux.frontends.lsp.session_follower import same_file
 from dap_mux.pure.printable import one_line, printable

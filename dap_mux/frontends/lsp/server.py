@@ -24,8 +24,7 @@ from pygls.uris import to_fs_path
 from pygls.workspace import TextDocument
 
 from dap_mux import __version__
-from dap_mux.frontends.lsp.expressions import Expression
-from dap_mux.frontends.lsp.file_versions import FileVersions
+from dap_mux.frontends.lsp.file_versions import Expression, FileVersions
 from dap_mux.frontends.lsp.session_follower import Join, SessionFollower, StoppedRanks, Wanted
 from dap_mux.system.user_files import check_regular
 

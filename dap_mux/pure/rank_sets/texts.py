@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from dap_mux.pure.rank_sets.completion import Completion
-    from dap_mux.pure.rank_sets.prefix import Prefix
+    from dap_mux.pure.rank_sets.prefix import Completion, Prefix
     from dap_mux.pure.rank_sets.world import RankSet, World
 
 
@@ -66,6 +65,6 @@ def substitute(text: str, values: Mapping[str, object]) -> str:
 
 def complete(text: str, column: int, world: World) -> tuple[Completion, ...]:
     """Return the completions at `column` (0-based) of a rank set, likeliest first."""
-    from dap_mux.pure.rank_sets import completion
+    from dap_mux.pure.rank_sets import prefix
 
-    return completion.complete(text, column, world)
+    return prefix.complete(text, column, world)

@@ -19,10 +19,9 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from dap_mux.rank.environ import MARK, Place, claimed_place, place_of, said_place
-from dap_mux.rank.interrupts import dying_of_ctrl_c
 from dap_mux.rank.libraries import DRIVER_THREADS, MONARCH, RAY, watch_import
 from dap_mux.rank.ready import RENDEZVOUS, say
-from dap_mux.rank.starter import STARTER
+from dap_mux.rank.starter import STARTER, dying_of_ctrl_c
 
 HOOK_OPTIONS = "DAP_MUX_HOOK"
 FOR_WORKERS = (

@@ -22,8 +22,8 @@ from dap_mux.engine import Engine, Settings, inputs
 from dap_mux.pure.endpoint import Endpoint
 from dap_mux.session.session import RELEASE_TIMEOUT_S, injected_sources
 from dap_mux.shell.driver import Driver
-from dap_mux.shell.garbage import return_free_memory
 from dap_mux.shell.listeners import listen
+from dap_mux.shell.timers import return_free_memory
 from dap_mux.system.user_files import new_token
 from tests.support.soak.commanded import obey
 

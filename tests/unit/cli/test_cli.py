@@ -18,9 +18,9 @@ import pytest
 from dap_mux import __version__
 from dap_mux.frontends.cli import entry, listings, main
 from dap_mux.frontends.cli.commands import BY_NAME, COMMANDS
+from dap_mux.frontends.cli.entry import parse
 from dap_mux.frontends.cli.execution import load_config
 from dap_mux.frontends.cli.listings import columns
-from dap_mux.frontends.cli.parser import parse
 from dap_mux.frontends.cli.session_commands import run_options
 from dap_mux.frontends.console.screen import PlainScreen
 from dap_mux.pure.errors import DapMuxError, NothingToConnect, PeerFault, Refused, UsageError

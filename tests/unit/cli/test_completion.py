@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dap_mux.frontends.cli.commands import BY_NAME
-from dap_mux.frontends.cli.parser import SHELLS
+from dap_mux.frontends.cli.entry import SHELLS
 
 ASK = """\
 source {script}

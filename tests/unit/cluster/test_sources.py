@@ -23,7 +23,7 @@ from dap_mux.cluster.endpoints import (
 )
 from dap_mux.cluster.source import Description, SourceSpec
 from dap_mux.cluster.ssh import Ssh
-from dap_mux.frontends.cli.parser import parse
+from dap_mux.frontends.cli.entry import parse
 from dap_mux.pure.errors import UsageError
 from dap_mux.session.attach_attributes import attach_endpoints
 

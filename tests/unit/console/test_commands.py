@@ -15,7 +15,7 @@ from dap_mux.frontends.console.commands import (
     parse_wait_arguments,
     split_command,
 )
-from dap_mux.frontends.console.results import parse_list_arguments
+from dap_mux.frontends.console.screen import parse_list_arguments
 from dap_mux.pure.errors import UsageError
 
 MONARCH = {"a": "attach", "l": "list", "h": "help", "q": "quit", "c": "continue"}

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from dap_mux.frontends.console.results import show_cast, show_compare, sparkline
-from dap_mux.frontends.console.screen import PlainScreen
+from dap_mux.frontends.console.screen import PlainScreen, show_cast, show_compare, sparkline
 from tests.support.clients.consoles import cells
 
 NOTHING: dict[str, Any] = {"results": [], "errors": [], "missing": ""}

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dap_mux.frontends.doctor.causes import as_text
 from dap_mux.frontends.doctor.machine import Machine
 from dap_mux.frontends.doctor.observations import Finding, Observations
-from dap_mux.frontends.doctor.report import as_text
 
 OBSERVED = Observations(Machine(), looked_at=["session 127.0.0.1:5677 with 4 ranks"])
 REFUSED = Finding(

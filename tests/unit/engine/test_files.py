@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dap_mux.engine.source_files.comparison import (
+from dap_mux.engine.source_files.diagnosis import (
     DIFFERS,
     MISSING,
     NOTHING_WRONG,

@@ -13,7 +13,7 @@ import pytest
 
 from dap_mux.engine.state.selection import SCOPES
 from dap_mux.frontends.cli.commands import BY_NAME
-from dap_mux.frontends.cli.parser import parse
+from dap_mux.frontends.cli.entry import parse
 from dap_mux.pure import pathmap
 from dap_mux.system.config import OPTIONS, Option
 from tests.support.processes.pythons import OLDEST, TOO_OLD, VERSIONS

@@ -12,7 +12,7 @@ import pytest
 SWALLOWED: Final = """
 import signal
 from contextlib import suppress
-from dap_mux.rank.interrupts import dying_of_ctrl_c
+from dap_mux.rank.starter import dying_of_ctrl_c
 
 def interrupted():
     with suppress(BaseException):  # as debugpy does in places

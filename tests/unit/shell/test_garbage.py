@@ -9,9 +9,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from dap_mux.shell import garbage
-from dap_mux.shell.garbage import GarbageCollection
-from dap_mux.shell.timers import Timers
+from dap_mux.shell import timers
+from dap_mux.shell.timers import GarbageCollection, Timers
 from tests.support.processes.waiting import until
 from tests.support.soak.measured_session import resident
 
@@ -38,8 +37,8 @@ class Worker:
 async def worker(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Worker]:
     """A session whose garbage is looked at often."""
     for name in ("CHECK_INTERVAL_S", "LEAST_PAUSE_S"):
-        monkeypatch.setattr(garbage, name, 0.01)
-    monkeypatch.setattr(garbage, "MOST_PAUSE_S", 0.2)
+        monkeypatch.setattr(timers, name, 0.01)
+    monkeypatch.setattr(timers, "MOST_PAUSE_S", 0.2)
     worker = Worker()
     collection = GarbageCollection(worker)
     collection.start()

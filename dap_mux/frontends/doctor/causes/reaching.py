@@ -7,8 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from dap_mux.frontends.doctor.machine import named
-from dap_mux.frontends.doctor.observations import Observations, Subject
-from dap_mux.frontends.doctor.probe import TAKEN
+from dap_mux.frontends.doctor.observations import TAKEN, Observations, Subject
 from dap_mux.pure.rank_sets import fold
 
 # Text that several causes share.
