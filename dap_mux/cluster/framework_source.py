@@ -29,7 +29,7 @@ from dap_mux.cluster.endpoints import NamedRanks
 from dap_mux.cluster.records import RankRecord, record_of
 from dap_mux.cluster.source import Notify, OnReached, SourceSpec, reach_directly
 from dap_mux.cluster.ssh import reach_by_ssh
-from dap_mux.cluster.tunnel.children import lines_of, next_line, run_command, running_child
+from dap_mux.cluster.tunnel import lines_of, next_line, run_command, running_child
 from dap_mux.pure.endpoint import is_loopback
 from dap_mux.pure.errors import DapMuxError, NothingToConnect, Refused, UsageError
 from dap_mux.pure.printable import one_line

@@ -1,11 +1,4 @@
-"""Injects debugpy into a running process with debugpy's own `--pid`, and waits until it listens.
-
-The injector is never killed: a native debugger killed in the middle of a call ends the process.
-
-On some processors gdb cannot write registers ("Couldn't write extended state status"). Its calls
-then fail, and a process that was asleep in the kernel wakes with errno 514 and dies. So a debugger
-is used on a user's process only after a call in a child of ours, which must survive it.
-"""
+"""Injects debugpy into a running process with debugpy's own `--pid`, and waits until it listens."""
 
 from __future__ import annotations
 
@@ -108,6 +101,9 @@ def _no_working_debugger(missing: list[str], failed: dict[str, str]) -> str:
     )
 
 
+# On some processors gdb cannot write registers ("Couldn't write extended state status"). Its calls
+# then fail, and a process that was asleep in the kernel wakes with errno 514 and dies. So a
+# debugger is used on a user's process only after a call in a child of ours, which must survive it.
 async def _try_on_a_child(name: str) -> None:
     """Let it call a function in a sleeping process. Raises `_TrialFailed`."""
     # -I: our environment must not make this Python a rank.
@@ -154,6 +150,7 @@ def _trial_command(name: str, pid: int) -> list[str]:
     return ["gdb", "--nw", "--nh", "--nx", "--batch", "--pid", str(pid), "-ex", f"call {call}"]
 
 
+# The injector is never killed: a native debugger killed in the middle of a call ends the process.
 INJECTION_TIMEOUT_S: Final = 60.0  # gdb reads the symbols of all loaded libraries
 POLL_INTERVAL_S: Final = 0.05
 REMOTE_EXEC_PYTHON: Final = (3, 14)

@@ -1,10 +1,4 @@
-"""A launcher that starts the ranks, and the rendezvous folder where they report that they listen.
-
-The launcher's command line is not changed. Its Python programs become ranks by their environment:
-PYTHONPATH begins with our hook (`dap_mux.rank.hook`), and each rank writes one record into the
-rendezvous folder. The launcher has a process group of its own, so that a Ctrl-C in the terminal
-reaches only us and is passed on once.
-"""
+"""A launcher that starts the ranks, and the rendezvous folder where they report."""
 
 from __future__ import annotations
 
@@ -86,6 +80,10 @@ class RankReport:
     process: ForeignProcess | None
 
 
+# The launcher's command line is not changed. Its Python programs become ranks by their environment:
+# PYTHONPATH begins with our hook (`dap_mux.rank.hook`), and each rank writes one record into the
+# rendezvous folder. The launcher has a process group of its own, so that a Ctrl-C in the terminal
+# reaches only us and is passed on once.
 class LaunchedJob:
     """The running launcher. `async with` starts it, and at its end stops it if it still runs."""
 

@@ -1,9 +1,4 @@
-"""N ranks on this machine, each a process under the in-rank agent.
-
-Each rank has a session and process group of its own, so that a Ctrl-C in the terminal reaches only
-us, and writes its output to a log file, so that it is not affected when we end. If we are killed
-the ranks continue: a debugger that dies must not take the job with it.
-"""
+"""N ranks on this machine, each a process under the in-rank agent."""
 
 from __future__ import annotations
 
@@ -64,6 +59,9 @@ class LocalJob(Job):
         }
 
 
+# Each rank has a session and process group of its own, so that a Ctrl-C in the terminal reaches
+# only us, and writes its output to a log file, so that it is not affected when we end. If we are
+# killed the ranks continue: a debugger that dies must not take the job with it.
 class LocalCluster:
     """The running ranks. `async with` starts all at once, and stops the rest at its end."""
 

@@ -1,10 +1,6 @@
 """Running processes that were not started for debugging: `pid:1234,1235`.
 
 That of a launcher stands for the ranks that it has started.
-
-debugpy is injected into each: by gdb or lldb, or by `sys.remote_exec` on Python 3.14 and later. It
-stays when we leave, listening on loopback, and is found again: a second injection would disconnect
-a debugger that is attached by then.
 """
 
 from __future__ import annotations
@@ -74,6 +70,9 @@ def read_pids(text: str) -> list[int]:
     return pids
 
 
+# debugpy is injected into each: by gdb or lldb, or by `sys.remote_exec` on Python 3.14 and later.
+# It stays when we leave, listening on loopback, and is found again: a second injection would
+# disconnect a debugger that is attached by then.
 async def _bring_all(processes: Sequence[RunningPython]) -> dict[RunningPython, int | None]:
     """Inject debugpy into each; return their ports. Raises the first `DapMuxError`.
 

@@ -1,11 +1,4 @@
-"""The ranks of a SLURM job: `slurm:JOBID[.STEP][:PORT][+RANKS][,ssh]`.
-
-Each task of the step is a rank on the node that SLURM gave it, listening on PORT (5678) + rank.
-With `+RANKS` each task is a launcher of that many ranks, as torchrun is, in the order of tasks.
-With `,ssh` ranks listen on their node's loopback and are reached by one ssh to each node. SLURM is
-polled, so ranks that move, are requeued or start late are found. What its commands print is read by
-format strings that have existed for ten years: not every build supports JSON.
-"""
+"""The ranks of a SLURM job: `slurm:JOBID[.STEP][:PORT][+RANKS][,ssh]`."""
 
 from __future__ import annotations
 
@@ -30,7 +23,7 @@ from dap_mux.cluster.source import (
     reach_directly,
 )
 from dap_mux.cluster.ssh import reach_by_ssh
-from dap_mux.cluster.tunnel.children import CommandResult, run_command
+from dap_mux.cluster.tunnel import CommandResult, run_command
 from dap_mux.pure.errors import DapMuxError, NothingToConnect, UsageError
 from dap_mux.pure.printable import printable
 
@@ -217,6 +210,11 @@ def _spell(parts: Mapping[str, str]) -> str:
     return parts["job"] + (f".{parts['step']}" if parts["step"] else "")
 
 
+# Each task of the step is a rank on the node that SLURM gave it, listening on PORT (5678) + rank.
+# With `+RANKS` each task is a launcher of that many ranks, as torchrun is, in the order of tasks.
+# With `,ssh` ranks listen on their node's loopback and are reached by one ssh to each node. SLURM
+# is polled, so ranks that move, are requeued or start late are found. What its commands print is
+# read by format strings that have existed for ten years: not every build supports JSON.
 class Slurm:
     """A `Source`: the ranks of a job's step, as SLURM has placed them."""
 

@@ -1,11 +1,4 @@
-"""The protocol of sources: they find, watch and reach ranks that were started elsewhere.
-
-A source is one module with one class that implements `Source`. It is constructed with the
-`SourceSpec` that the user typed and chosen by its scheme: `k8s:trainer-0` is read by the class that
-the entry point `k8s` of the group `dap_mux.sources` names. Ours are registered the same way
-(pyproject.toml), so other packages can add their own. What a launch configuration and the help of
-`dap-mux attach` have to know of it is in the class's attribute `description`.
-"""
+"""The protocol of sources: they find, watch and reach ranks that were started elsewhere."""
 
 from __future__ import annotations
 
@@ -79,6 +72,11 @@ OnReached: TypeAlias = Callable[[Reached], None]
 Notify: TypeAlias = Callable[[str], None]
 
 
+# A source is one module with one class that implements `Source`. It is constructed with the
+# `SourceSpec` that the user typed and chosen by its scheme: `k8s:trainer-0` is read by the class
+# that the entry point `k8s` of the group `dap_mux.sources` names. Ours are registered the same way
+# (pyproject.toml), so other packages can add their own. What a launch configuration and the help of
+# `dap-mux attach` have to know of it is in the class's attribute `description`.
 class Source(Protocol):
     """The ranks behind one endpoint."""
 

@@ -1,10 +1,4 @@
-"""Ranks on the loopback of a host that ssh reaches: `ssh:[USER@]HOST[:PORT][-LAST|+RANKS]`.
-
-ssh reports that the tunnel is open through LocalCommand, which runs once it has logged in and
-listens. The user's ssh configuration applies, with three exceptions: ssh never asks for a password,
-a dead network is noticed within 15 s, and the connection is not shared (a shared one would keep the
-forwarded ports open after us).
-"""
+"""Ranks on the loopback of a host that ssh reaches: `ssh:[USER@]HOST[:PORT][-LAST|+RANKS]`."""
 
 from __future__ import annotations
 
@@ -21,7 +15,7 @@ import anyio
 
 from dap_mux.cluster.records import RankRecord, ports_of
 from dap_mux.cluster.source import Description, Notify, OnReached, Reached, SourceSpec
-from dap_mux.cluster.tunnel.children import Supervised
+from dap_mux.cluster.tunnel import Supervised
 from dap_mux.pure.errors import DapMuxError, UsageError
 
 LOOPBACK: Final = "127.0.0.1"
@@ -103,6 +97,10 @@ async def reach_by_ssh(
         tasks.cancel_scope.cancel()
 
 
+# ssh reports that the tunnel is open through LocalCommand, which runs once it has logged in and
+# listens. The user's ssh configuration applies, with three exceptions: ssh never asks for a
+# password, a dead network is noticed within 15 s, and the connection is not shared (a shared one
+# would keep the forwarded ports open after us).
 @dataclass(eq=False)
 class _Tunnel:
     """One ssh to a host that forwards a local port to each rank on its loopback."""

@@ -1,9 +1,4 @@
-"""The token: which clients have to show it, and what they may request before that.
-
-The shell knows who is at the other end of a connection, and says of each client whether it is
-trusted as it is. All others show the session's token as the attach argument `token`; until then
-they are told who we are (`initialize`), and nothing of what they say goes any further.
-"""
+"""The token: which clients have to show it, and what they may request before that."""
 
 from __future__ import annotations
 
@@ -32,6 +27,9 @@ class Token:
         return compare_digest(self._bytes, offered.encode())
 
 
+# The shell knows who is at the other end of a connection, and says of each client whether it is
+# trusted as it is. All others show the session's token as the attach argument `token`; until then
+# they are told who we are (`initialize`), and nothing of what they say goes any further.
 def problem(token: Token | None, offered: str, *, trusted: bool) -> str:
     """Return why a client may not come in, '' if it may; a wrong token is wrong from anybody."""
     if token is None or (trusted and not offered):

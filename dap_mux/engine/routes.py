@@ -1,9 +1,4 @@
-"""What happens to each request of a client: one row each, complete against the DAP schema.
-
-A new request is one row: the method that handles it, the arguments that it may have, and the
-capabilities that it lets us offer. Arguments are checked before the handler is called
-(`messages.requests`). Capabilities are computed from these rows and from what the ranks offer.
-"""
+"""What happens to each request of a client: one row each, complete against the DAP schema."""
 
 from __future__ import annotations
 
@@ -50,6 +45,9 @@ def _owner_or_focus(parts: Parts) -> Handler:
 
 _REFUSED: Final[Route[Parts]] = Route(None)
 
+# A new request is one row: the method that handles it, the arguments that it may have, and the
+# capabilities that it lets us offer. Arguments are checked before the handler is called
+# (`messages.requests`). Capabilities are computed from these rows and from what the ranks offer.
 ROUTES: Final[Mapping[str, Route[Parts]]] = {
     # the session itself
     "initialize": Route(

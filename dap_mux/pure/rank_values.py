@@ -1,9 +1,4 @@
-"""Values of several ranks side by side, and the lookups that may be evaluated for one.
-
-`⚠ {2}: 340268 | {0-1,3}: 0.090314…`: outliers first and marked, then the value that most ranks
-have. Beside others a number has six digits; where they leave it out, the rest is in the whole value
-(what unfolds, or the answer of one rank).
-"""
+"""Values of several ranks side by side, and the lookups that may be evaluated for one."""
 
 from __future__ import annotations
 
@@ -41,6 +36,9 @@ def marked(value: RankValue) -> str:
     return f"{WARNING} {{{value.ranks}}}" if value.outlier else f"{{{value.ranks}}}"
 
 
+# `⚠ {2}: 340268 | {0-1,3}: 0.090314…`: outliers first and marked, then the value that most ranks
+# have. Beside others a number has six digits; where they leave it out, the rest is in the whole
+# value (what unfolds, or the answer of one rank).
 def side_by_side(values: Iterable[RankValue]) -> list[str]:
     """Return `⚠ {2}: 340268`, `{0-1,3}: 0.090314…`: each value in short, outliers first."""
     ordered = outliers_first(values)

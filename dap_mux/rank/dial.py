@@ -1,9 +1,4 @@
-"""Connects to the session, for hosts that cannot be connected to: `DAP_MUX_DIAL=HOST:PORT`.
-
-The session plays the part of debugpy's adapter, so there is no adapter process and no port here.
-Both sides prove that they know the session's token before anything else is said; the token itself
-is never sent. When the connection ends the program runs on, and the session is called again.
-"""
+"""Connects to the session, for hosts that cannot be connected to: `DAP_MUX_DIAL=HOST:PORT`."""
 
 from __future__ import annotations
 
@@ -180,6 +175,9 @@ def dial(place: Place, target: Target, traits: Mapping[str, object] = NO_TRAITS)
     return target.host, target.port
 
 
+# The session plays the part of debugpy's adapter, so there is no adapter process and no port here.
+# Both sides prove that they know the session's token before anything else is said; the token itself
+# is never sent. When the connection ends the program runs on, and the session is called again.
 class Line(Source):
     """Each of its connections is a call of ours.
 

@@ -1,9 +1,4 @@
-"""The door of a rank's port: it reads the first requests of a few connections at a time.
-
-Connections are served inside the program's own process. With a thread and a descriptor for each,
-1,170 strangers used up its descriptors, and the program ended (measured). So all are read by one
-thread, few are open at a time, and the process's last descriptors are left to the program.
-"""
+"""The door of a rank's port: it reads the first requests of a few connections at a time."""
 
 from __future__ import annotations
 
@@ -59,6 +54,9 @@ class Visitor:
             self.connection.close()
 
 
+# Connections are served inside the program's own process. With a thread and a descriptor for each,
+# 1,170 strangers used up its descriptors, and the program ended (measured). So all are read by one
+# thread, few are open at a time, and the process's last descriptors are left to the program.
 class Door:
     """Accepts on a socket. `decide` is called with one visitor after another, whose request is in.
 

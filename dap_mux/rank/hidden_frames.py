@@ -1,9 +1,4 @@
-"""Keep the agent's own frames out of stacks, steps and tracebacks.
-
-debugpy hides itself by a list of path prefixes whose frames are neither traced nor shown.
-The agent joins that list, with the `runpy` that `python -m` brings in below it. This works
-whatever `justMyCode` says, and for a checkout as for an installed package.
-"""
+"""Keep the agent's own frames out of stacks, steps and tracebacks."""
 
 from __future__ import annotations
 
@@ -29,6 +24,9 @@ def _hidden_files() -> tuple[str, ...]:
 HIDDEN = _hidden_files()
 
 
+# debugpy hides itself by a list of path prefixes whose frames are neither traced nor shown. The
+# agent joins that list, with the `runpy` that `python -m` brings in below it. This works whatever
+# `justMyCode` says, and for a checkout as for an installed package.
 def hide_our_frames() -> None:
     """Tell debugpy, which must be listening already; quietly do without where it has changed.
 

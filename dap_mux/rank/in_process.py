@@ -1,12 +1,4 @@
-"""debugpy in this process alone: no adapter beside it, and its connections are of our making.
-
-debugpy believes that it listens: what it takes for its listening socket is a `Source`, whose
-`accept` gives it one connection after another. So one debugger lives as long as the process, over
-all its connections; a `debugpy.connect` is over for good with its connection (measured: no
-breakpoint hits afterwards).
-
-debugpy's private matters: where they have changed, `listen_to` fails with a message.
-"""
+"""debugpy in this process alone: no adapter beside it, and its connections are of our making."""
 
 from __future__ import annotations
 
@@ -80,6 +72,10 @@ class Connection(socket.socket):
         self.over.set()
 
 
+# debugpy believes that it listens: what it takes for its listening socket is a `Source`, whose
+# `accept` gives it one connection after another. So one debugger lives as long as the process, over
+# all its connections; a `debugpy.connect` is over for good with its connection (measured: no
+# breakpoint hits afterwards).
 class Source(ABC):
     """In debugpy's eyes a socket that listens.
 
@@ -161,6 +157,7 @@ class Source(ABC):
             self._connection = None
 
 
+# debugpy's private matters: where they have changed, `listen_to` fails with a message.
 def listen_to(source: Source, address: tuple[str, int]) -> None:
     """Start debugpy with `source` for its listening socket. Raises `CannotListen`."""
     import_module("debugpy.server.api")  # it brings pydevd

@@ -1,9 +1,4 @@
-"""Libraries that say which rank a process is, where no launcher has: torch, mpi4py, jax, Dask, …
-
-A process that is no rank yet watches for their start, and becomes a rank in it: before the
-library meets the other ranks where the program passes its rank, else right behind it, in any case
-before the first collective. Nothing of them is imported here.
-"""
+"""Libraries that say which rank a process is, where no launcher has: torch, mpi4py, jax, Dask, …"""
 
 from __future__ import annotations
 
@@ -103,6 +98,9 @@ Tell: TypeAlias = Callable[[str, int, int], object]
 _Given: TypeAlias = "tuple[int, int] | None"
 
 
+# A process that is no rank yet watches for their start, and becomes a rank in it: before the
+# library meets the other ranks where the program passes its rank, else right behind it, in any case
+# before the first collective. Nothing of them is imported here.
 def watch_import(loader: Any, name: str, tell: Callable[..., Any]) -> None:
     """Have `tell` called once the module `name`, which `loader` is about to run, starts its ranks.
 

@@ -1,13 +1,4 @@
-"""The rank's own port: a session of ours is served in this process, any other client as ever.
-
-debugpy's adapter is a process of 12 to 17 MiB, takes two fifths of a step's CPU, and is the part
-that dies. So the rank accepts connections by itself and reads their first request. An `initialize`
-with `dapMux` comes from a session, which takes the adapter's part: its connection is handed to
-debugpy in this process. For any other client, and for a session that debugs child processes, an
-adapter is started (`StockAdapter`), to which the children's debuggers go. One debugger at a time:
-who comes while another is here is told so, unless it shows the same key: then its earlier
-connection is a broken one, and it takes its own place.
-"""
+"""The rank's own port: a session of ours is served in this process, any other client as ever."""
 
 from __future__ import annotations
 
@@ -64,6 +55,13 @@ class NoAdapter(Exception):
     """debugpy's adapter did not start; the message says why."""
 
 
+# debugpy's adapter is a process of 12 to 17 MiB, takes two fifths of a step's CPU, and is the part
+# that dies. So the rank accepts connections by itself and reads their first request. An
+# `initialize` with `dapMux` comes from a session, which takes the adapter's part: its connection is
+# handed to debugpy in this process. For any other client, and for a session that debugs child
+# processes, an adapter is started (`StockAdapter`), to which the children's debuggers go. One
+# debugger at a time: who comes while another is here is told so, unless it shows the same key: then
+# its earlier connection is a broken one, and it takes its own place.
 class StockAdapter:
     """One process of debugpy's adapter."""
 

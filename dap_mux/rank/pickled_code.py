@@ -1,9 +1,4 @@
-"""Code that cloudpickle ships by value keeps the name of its file, so that breakpoints hit in it.
-
-cloudpickle 3.1.3 and later write `<dynamic-code>` instead (https://github.com/cloudpipe/cloudpickle:
-so equal functions are pickled to equal bytes). Where the sender is a process of ours the name is
-written after all; elsewhere it is that of the file whose globals the function has.
-"""
+"""Code that cloudpickle ships by value keeps the name of its file: breakpoints hit in it."""
 
 from __future__ import annotations
 
@@ -27,6 +22,10 @@ def keep_file_names() -> None:
         _name_as_written(cloudpickle)
 
 
+# cloudpickle 3.1.3 and later write `<dynamic-code>` instead
+# (https://github.com/cloudpipe/cloudpickle: so equal functions are pickled to equal bytes). Where
+# the sender is a process of ours the name is written after all; elsewhere it is that of the file
+# whose globals the function has.
 def _name_as_loaded(cloudpickle: Any) -> None:
     make = cloudpickle._make_function  # noqa: SLF001
     if hasattr(make, "__wrapped__"):

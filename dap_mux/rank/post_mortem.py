@@ -1,15 +1,4 @@
-"""Hold a rank at an uncaught exception, so that somebody can look before the launcher kills all.
-
-Python tells its audit hooks of an exception that is about to end the program, before
-`sys.excepthook` runs: whatever program or library replaces that hook (some call `MPI_Abort` in
-it), and whatever filters a debugger has set. By then the program's frames are left, and kept by
-the traceback: as in `pdb.post_mortem`, values can be read, and the only way is on to the end.
-
-Held is what ends the process: an exception that leaves the main thread, also of a process that
-`multiprocessing` has started. SystemExit and KeyboardInterrupt are somebody's wish. An exception
-in another thread ends that thread alone, so nothing is about to be lost; a debugger's own filter
-for uncaught exceptions stops there, too.
-"""
+"""Hold a rank at an uncaught exception, so that somebody can look before the launcher kills all."""
 
 from __future__ import annotations
 
@@ -174,6 +163,10 @@ EXIT_PRIORITY = 10_000
 MAX_TEXT = 200
 
 
+# Held is what ends the process: an exception that leaves the main thread, also of a process that
+# `multiprocessing` has started. SystemExit and KeyboardInterrupt are somebody's wish. An exception
+# in another thread ends that thread alone, so nothing is about to be lost; a debugger's own filter
+# for uncaught exceptions stops there, too.
 def arm(place: Place, hold: Hold | None, address: str, told: Sequence[Path] = ()) -> None:
     """From now on, hold this process at an uncaught exception. Call it once, debugpy running.
 
@@ -190,6 +183,10 @@ def arm(place: Place, hold: Hold | None, address: str, told: Sequence[Path] = ()
         watch.at_the_end_of_a_worker()
 
 
+# Python tells its audit hooks of an exception that is about to end the program, before
+# `sys.excepthook` runs: whatever program or library replaces that hook (some call `MPI_Abort` in
+# it), and whatever filters a debugger has set. By then the program's frames are left, and kept by
+# the traceback: as in `pdb.post_mortem`, values can be read, and the only way is on to the end.
 class Watch:
     """Looks at what ends this process, and holds it."""
 

@@ -1,9 +1,4 @@
-"""Run a program as `python` itself would: same `__main__`, arguments, path, exit, traceback.
-
-The name of this file matters: under `sys.monitoring` (Python 3.12 on) debugpy takes the frame
-above a function `run...` of a file `runpy.py` for the program's outermost one, and so
-reports exceptions that leave it as uncaught.
-"""
+"""Run a program as `python` itself would: same `__main__`, arguments, path, exit, traceback."""
 
 from __future__ import annotations
 
@@ -54,6 +49,9 @@ def run_module(name: str, arguments: Sequence[str]) -> None:
     run_as_main(name, alter_argv=True)
 
 
+# The name of this file matters: under `sys.monitoring` (Python 3.12 on) debugpy takes the frame
+# above a function `run...` of a file `runpy.py` for the program's outermost one, and so reports
+# exceptions that leave it as uncaught.
 def run_as_main(name: str, alter_argv: bool) -> None:
     # Not public, but the very function behind `python -m`; `runpy.run_module` differs in
     # names, and puts `sys` back at the end, under the feet of threads that still run.

@@ -1,10 +1,4 @@
-"""The session that started this job, and whether it has gone.
-
-No rank waits for the first debugger of a session that is gone, killed, say: where an editor has
-launched the job its ranks end then, and those of `dap-mux run` run on. They are told the session's
-process in a variable, and look at it while they wait. Later they do not: a program that has begun
-runs on without its session.
-"""
+"""The session that started this job, and whether it has gone."""
 
 from __future__ import annotations
 
@@ -41,6 +35,10 @@ def this_process() -> str:
         return UNKNOWN
 
 
+# No rank waits for the first debugger of a session that is gone, killed, say: where an editor has
+# launched the job its ranks end then, and those of `dap-mux run` run on. They are told the
+# session's process in a variable, and look at it while they wait. Later they do not: a program that
+# has begun runs on without its session.
 def starter_is_gone(environ: Mapping[str, str]) -> bool:
     """Whether the process that STARTER names has ended; False where that cannot be seen."""
     words = environ.get(STARTER, "").split()

@@ -17,7 +17,7 @@ from dap_mux.cluster.framework_source import MetCluster, met_clusters, python_wi
 from dap_mux.cluster.job import ExitReasons, ForeignProcess
 from dap_mux.cluster.launcher import STOP_TIMEOUT_S, LaunchedJob, LauncherJob, RankReport
 from dap_mux.cluster.records import RankRecord
-from dap_mux.cluster.tunnel.children import run_command
+from dap_mux.cluster.tunnel import run_command
 from dap_mux.engine import Settings, inputs
 from dap_mux.pure.endpoint import Endpoint
 from dap_mux.pure.errors import DapMuxError, NothingToConnect, UsageError

@@ -1,9 +1,4 @@
-"""The ranks behind the endpoints of `attach`: found, made reachable, and followed.
-
-Some endpoints spell ranks out (`host:5678`). The others name a source, which is asked for its ranks
-and watched from then on: the engine hears of ranks that appear, move, restart or end, and of
-tunnels that go down and come back.
-"""
+"""The ranks behind the endpoints of `attach`: found, made reachable, and followed."""
 
 from __future__ import annotations
 
@@ -34,6 +29,9 @@ RETRY_DELAY_S: Final = 5.0  # after a source has failed
 ROUTE_OPENING: Final = "connecting to {}"
 
 
+# Some endpoints spell ranks out (`host:5678`). The others name a source, which is asked for its
+# ranks and watched from then on: the engine hears of ranks that appear, move, restart or end, and
+# of tunnels that go down and come back.
 class RankSources:
     """The ranks of an attach. `of` finds the present ones, `run` follows all changes."""
 

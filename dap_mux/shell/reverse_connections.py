@@ -1,10 +1,4 @@
-"""Reverse connections: opened by ranks, and held until the engine takes them.
-
-First both sides prove that they know the token (`dap_mux.rank.dial` is the other side).
-Until then only one small message is read and nothing is passed on. Every user must prove it, this
-one included, so the connection's owner does not matter. Afterwards the connection is a link to a
-rank like any other, with debugpy at its other end.
-"""
+"""Reverse connections: opened by ranks, and held until the engine takes them."""
 
 from __future__ import annotations
 
@@ -48,6 +42,10 @@ class ReverseRankOwner(Protocol):
         """The connection has ended, whether or not the engine had taken it."""
 
 
+# First both sides prove that they know the token (`dap_mux.rank.dial` is the other side). Until
+# then only one small message is read and nothing is passed on. Every user must prove it, this one
+# included, so the connection's owner does not matter. Afterwards the connection is a link to a rank
+# like any other, with debugpy at its other end.
 @dataclass(eq=False)
 class ReverseConnection(asyncio.Protocol):
     """One connection of a rank; `rank`: its description, with the keys of a ranks file."""

@@ -1,14 +1,4 @@
-"""Session files: how other processes of this user find a running session.
-
-One file for each session, `<pid>.json` of mode 0600 in a folder of mode 0700, the user's own:
-`$XDG_RUNTIME_DIR/dap-mux`, or `dap-mux-<uid>` in the temporary directory, or where another user has
-taken that name `~/.cache/dap-mux/sessions`. Keys: version, pid, host,
-port, unix (a socket's path or null), token (or null), groups (their names), started (seconds since
-the epoch, when the process started), namespace (of its pid; "" where there are none), entry (the
-first line of the program by its path, where ranks wait before it). It appears whole, and is removed
-when the session ends; one left behind by a killed process is removed when the next session starts,
-or when somebody looks for sessions.
-"""
+"""Session files: how other processes of this user find a running session."""
 
 from __future__ import annotations
 
@@ -56,6 +46,14 @@ def _pid_namespace() -> str:
         return ""
 
 
+# One file for each session, `<pid>.json` of mode 0600 in a folder of mode 0700, the user's own:
+# `$XDG_RUNTIME_DIR/dap-mux`, or `dap-mux-<uid>` in the temporary directory, or where another user
+# has taken that name `~/.cache/dap-mux/sessions`. Keys: version, pid, host, port, unix (a socket's
+# path or null), token (or null), groups (their names), started (seconds since the epoch, when the
+# process started), namespace (of its pid; "" where there are none), entry (the first line of the
+# program by its path, where ranks wait before it). It appears whole, and is removed when the
+# session ends; one left behind by a killed process is removed when the next session starts, or when
+# somebody looks for sessions.
 class SessionFile(Struct, frozen=True):
     """One running session. `pid` 0: known by its address only."""
 

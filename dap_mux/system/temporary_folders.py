@@ -1,9 +1,4 @@
-"""Temporary folders of a run: none stays behind empty, nor for good after a run that was killed.
-
-A folder holds a file that its session has locked while it lives. Where that is still there,
-unlocked, the session was killed; its folder goes at a later start, once nothing has changed in it
-for a day and none of its files is locked by a rank that writes its log there.
-"""
+"""Temporary folders of a run: none stays behind empty, nor for good after a run that was killed."""
 
 from __future__ import annotations
 
@@ -43,6 +38,9 @@ def temporary_folder(prefix: str) -> Iterator[Path]:
             _remove_empty(folder)
 
 
+# A folder holds a file that its session has locked while it lives. Where that is still there,
+# unlocked, the session was killed; its folder goes at a later start, once nothing has changed in it
+# for a day and none of its files is locked by a rank that writes its log there.
 @contextmanager
 def log_folder(chosen: Path | None) -> Iterator[Path]:
     """Give the folder for a run's logs: the user's own, or a temporary one."""

@@ -1,12 +1,4 @@
-"""Port forwards to one pod, opened once something listens there.
-
-A connection to a forwarded port on which nothing listens ends the forward of all its ports
-(measured). So one child forwards all ports if we may check inside the pod what listens; otherwise
-each port has a child of its own, so that a refused connection affects no other port.
-
-`kubectl port-forward` and `oc port-forward` have the same command line; configuration and login are
-their own. The local ports, and that they listen, are read from their output.
-"""
+"""Port forwards to one pod, opened once something listens there."""
 
 from __future__ import annotations
 
@@ -20,12 +12,14 @@ import anyio
 from dap_mux.cluster.kubernetes.tool import ContainerGone, Tool
 from dap_mux.cluster.records import RankRecord
 from dap_mux.cluster.source import Notify, OnReached, Reached
-from dap_mux.cluster.tunnel.children import Supervised, pause_after
+from dap_mux.cluster.tunnel import Supervised, pause_after
 from dap_mux.pure.endpoint import Backoff
 from dap_mux.pure.errors import DapMuxError
 
 LOOPBACK: Final = "127.0.0.1"
 FORWARDING: Final = re.compile(r"^Forwarding from 127\.0\.0\.1:(\d+) -> (\d+)")
+# `kubectl port-forward` and `oc port-forward` have the same command line; configuration and login
+# are their own. The local ports, and that they listen, are read from their output.
 PORT_IN_USE: Final = re.compile(r"Unable to listen on port (\d+)", re.IGNORECASE)
 CHATTER: Final = re.compile(r"^(Forwarding from|Handling connection for) ")
 REFUSED: Final = re.compile(r"failed to connect to localhost:\d+ inside|connection refused")
@@ -33,6 +27,9 @@ POLLS: Final = Backoff(first=0.5, longest=5.0)  # between checks of the ports in
 LocalPorts = MutableMapping[tuple[str, int], int]
 
 
+# A connection to a forwarded port on which nothing listens ends the forward of all its ports
+# (measured). So one child forwards all ports if we may check inside the pod what listens; otherwise
+# each port has a child of its own, so that a refused connection affects no other port.
 async def keep_forwarded(
     tool: Tool, records: Sequence[RankRecord], local: LocalPorts, changed: OnReached, tell: Notify
 ) -> None:

@@ -15,7 +15,7 @@ from typing import Final
 import anyio
 
 from dap_mux.cluster.kubernetes.pods import Json
-from dap_mux.cluster.tunnel.children import CommandResult, next_line, run_command, running_child
+from dap_mux.cluster.tunnel import CommandResult, next_line, run_command, running_child
 from dap_mux.pure.errors import NothingToConnect, UsageError
 from dap_mux.system.user_files import parse_json
 

@@ -1,13 +1,4 @@
-"""The ranks of an OpenPAI job: `openpai:URL/USER/JOB[:PORTNAME][+RANKS][,ssh]`.
-
-URL is the address of the cluster's web portal, or of its REST server (`URL/rest-server`; without a
-portal `http://HOST:9186/api`). Each task that has a port of this name (else the one that
-DEBUG_PORT_NAME names, else `debug`) is a rank, or RANKS of them; each role is a group. With `,ssh`
-ranks listen on the loopback of their node, and are reached through OpenPAI's ssh. The job is
-polled (GET /api/v2/jobs/USER~JOB; https://github.com/microsoft/pai, src/rest-server): a task's
-`containerIp` is its node's address. A port is a number, the first of those that the task has under
-that name, or, in clusters on YARN, a list in a string.
-"""
+"""The ranks of an OpenPAI job: `openpai:URL/USER/JOB[:PORTNAME][+RANKS][,ssh]`."""
 
 from __future__ import annotations
 
@@ -278,6 +269,13 @@ class JobName:
         return f"job {self.user}/{self.job}"
 
 
+# URL is the address of the cluster's web portal, or of its REST server (`URL/rest-server`; without
+# a portal `http://HOST:9186/api`). Each task that has a port of this name (else the one that
+# DEBUG_PORT_NAME names, else `debug`) is a rank, or RANKS of them; each role is a group. With
+# `,ssh` ranks listen on the loopback of their node, and are reached through OpenPAI's ssh. The job
+# is polled (GET /api/v2/jobs/USER~JOB; https://github.com/microsoft/pai, src/rest-server): a task's
+# `containerIp` is its node's address. A port is a number, the first of those that the task has
+# under that name, or, in clusters on YARN, a list in a string.
 class OpenPai:
     """A `Source`: the ranks in the tasks of a job."""
 

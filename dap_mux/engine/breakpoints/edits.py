@@ -1,9 +1,4 @@
-"""Breakpoints that commands set, change and remove for some ranks, in the common store.
-
-They belong to the client that gave the command, like its other breakpoints, but only to the ranks
-that it named. A change for some of a breakpoint's ranks splits it in two. Temporary ones are
-removed when they have done their work.
-"""
+"""Breakpoints that commands set, change and remove for some ranks, in the common store."""
 
 from __future__ import annotations
 
@@ -29,6 +24,9 @@ def _nothing() -> None:
     pass
 
 
+# These breakpoints belong to the client that gave the command, like its other ones, but only to the
+# ranks that it named. A change for some of a breakpoint's ranks splits it in two. Temporary ones
+# are removed when they have done their work.
 class BreakpointEdits(Struct, eq=False):
     """Changes the breakpoint store for commands."""
 

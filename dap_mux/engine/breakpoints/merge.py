@@ -1,9 +1,4 @@
-"""One breakpoint over many ranks: which ranks have it, and what its client is told.
-
-A condition, hit condition or log message may begin with a rank set: `ranks(2): loss > 3`. The
-prefix selects the ranks; the rest goes to them unchanged, except for `$rank` and the like. Several
-on one line are united before they are sent: see `union`.
-"""
+"""One breakpoint over many ranks: which ranks have it, and what its client is told."""
 
 from __future__ import annotations
 
@@ -157,6 +152,9 @@ def _select(ranks: RankSet, world: World) -> set[RankId]:
 NONE_UP: Final = "no rank is up yet; it is set once one starts"
 
 
+# A condition, hit condition or log message may begin with a rank set: `ranks(2): loss > 3`. The
+# prefix selects the ranks; the rest goes to them unchanged, except for `$rank` and the like.
+# Several on one line are united before they are sent: see `union`.
 def merged(
     breakpoint: Breakpoint, world: World, default_group: str, about: AboutFile = NOTHING_WRONG
 ) -> Body:

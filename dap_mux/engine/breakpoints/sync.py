@@ -1,10 +1,4 @@
-"""Breakpoints of every client, stored, sent to the ranks that they select, and replayed.
-
-One `BreakpointStore` holds each client's breakpoints by place: a source path, or the functions. A
-configured rank is sent the union for a place at once; ranks that come later get everything before
-they run on. The response to a client waits for connected and connecting ranks (at most
-`breakpoint_timeout`); later changes are told by `breakpoint` events.
-"""
+"""Breakpoints of every client, stored, sent to the ranks that they select, and replayed."""
 
 from __future__ import annotations
 
@@ -50,6 +44,10 @@ from dap_mux.pure.rank_sets.world import DebuggeeId
 OWN: Final = 0  # in a client's place: the session's own breakpoints, which no client is told of
 
 
+# One `BreakpointStore` holds each client's breakpoints by place: a source path, or the functions. A
+# configured rank is sent the union for a place at once; ranks that come later get everything before
+# they run on. The response to a client waits for connected and connecting ranks (at most
+# `breakpoint_timeout`); later changes are told by `breakpoint` events.
 class Breakpoints:
     """Owns the breakpoint store, and keeps ranks and clients in step with it."""
 

@@ -1,12 +1,4 @@
-"""Several breakpoints on one line of one rank: united into one that does the same.
-
-debugpy keeps only the last of several on a line. It stops where the condition *or* the hit
-condition holds, and evaluates a hit condition that it does not recognise as Python, with `@HIT@`
-replaced by the count (both read in 1.8.22), so breakpoints that stop can be united exactly. A
-logpoint never stops: next to one that stops, or to a logpoint with another condition, the newer of
-the two is refused with a message. So is one next to a barrier where nobody could tell which of the
-two has stopped a rank: debugpy alone knows its counts, and a rank waits at one barrier only.
-"""
+"""Several breakpoints on one line of one rank: united into one that does the same."""
 
 from __future__ import annotations
 
@@ -182,6 +174,12 @@ def _texts(body: Body) -> list[str]:
     return [body[name] for name in PREFIXED if name in body]
 
 
+# debugpy keeps only the last of several on a line. It stops where the condition *or* the hit
+# condition holds, and evaluates a hit condition that it does not recognise as Python, with `@HIT@`
+# replaced by the count (both read in 1.8.22), so breakpoints that stop can be united exactly. A
+# logpoint never stops: next to one that stops, or to a logpoint with another condition, the newer
+# of the two is refused with a message. So is one next to a barrier where nobody could tell which of
+# the two has stopped a rank: debugpy alone knows its counts, and a rank waits at one barrier only.
 class _SameLine:
     """All breakpoints on one line of one rank, the oldest first."""
 

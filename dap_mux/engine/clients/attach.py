@@ -1,9 +1,4 @@
-"""The handshake of each client, and its role.
-
-The first controller's `attach` has the ranks attached; it is answered after its
-`configurationDone` and never waits for absent ranks. Observers neither start, configure nor keep a
-session.
-"""
+"""The handshake of each client, and its role."""
 
 from __future__ import annotations
 
@@ -114,6 +109,9 @@ OURS: Final = frozenset(
 NO_LAUNCH: Final = "this session was not started to launch a job: use an attach configuration"
 
 
+# The first controller's `attach` has the ranks attached; it is answered after its
+# `configurationDone` and never waits for absent ranks. Observers neither start, configure nor keep
+# a session.
 class ClientAttach:
     """The engine's part that lets clients into the session."""
 

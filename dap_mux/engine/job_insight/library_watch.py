@@ -1,9 +1,4 @@
-"""Look now and then at what torch has come to know in the ranks, so that nobody has to ask.
-
-Rows tell the place in a device mesh once there is one, and a breakpoint in code that torch has
-compiled says that it does not stop. Ranks are asked some seconds after they are attached, then
-ever more seldom, and once more after a stop; where torch has not come within a minute, no more.
-"""
+"""Look now and then at what torch has come to know in the ranks, so that nobody has to ask."""
 
 from __future__ import annotations
 
@@ -51,6 +46,9 @@ class Seen(msgspec.Struct):
     compiled: list[tuple[str, int, str, str]] = []
 
 
+# Rows tell the place in a device mesh once there is one, and a breakpoint in code that torch has
+# compiled says that it does not stop. Ranks are asked some seconds after they are attached, then
+# ever more seldom, and once more after a stop; where torch has not come within a minute, no more.
 class LibraryWatch(Struct, eq=False):
     """The engine's part that looks. Nothing of it runs where `library_patience` is 0."""
 

@@ -1,11 +1,4 @@
-"""What is done about an unforeseen exception: it harms one request, or nothing.
-
-`Engine.receive` runs each input under the guard, and each call that was put off meanwhile
-(`SessionState.later`). Nothing else of the engine catches exceptions of every kind. What has been
-put out before the exception stays out, because the state that goes with it has been changed too.
-The request on whose behalf something was done (`SessionState.cause`) is answered with an error,
-with the number under which the log has the traceback.
-"""
+"""What is done about an unforeseen exception: it harms one request, or nothing."""
 
 from __future__ import annotations
 
@@ -22,6 +15,11 @@ P = ParamSpec("P")
 EXPECTED = (StaleHandle, UsageError)  # a sentence for the user; nothing is wrong with us
 
 
+# `Engine.receive` runs each input under the guard, and each call that was put off meanwhile
+# (`SessionState.later`). Nothing else of the engine catches exceptions of every kind. What has been
+# put out before the exception stays out, because the state that goes with it has been changed too.
+# The request on whose behalf something was done (`SessionState.cause`) is answered with an error,
+# with the number under which the log has the traceback.
 def run(
     core: SessionState, take: Callable[[Any], None], event: Input, settle: Callable[[], None]
 ) -> None:

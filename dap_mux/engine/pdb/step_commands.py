@@ -1,9 +1,4 @@
-"""pdb's commands that move: each rank named steps, runs on or jumps, and nobody else.
-
-A step is answered when every rank has arrived, with where they stand; who takes longer than a
-moment is told as running, for it may wait for ranks that were not named. Stops are told by the
-usual events.
-"""
+"""pdb's commands that move: each rank named steps, runs on or jumps, and nobody else."""
 
 from __future__ import annotations
 
@@ -237,6 +232,9 @@ class _Until:
             self._steps.edits.send(path, ranks, then, self._limit)
 
 
+# A step is answered when every rank has arrived, with where they stand; who takes longer than a
+# moment is told as running, for it may wait for ranks that were not named. Stops are told by the
+# usual events.
 class _Moving:
     """One command on its way: who has not arrived, and who has not even heard of it."""
 

@@ -1,10 +1,4 @@
-"""How a rank is attached: initialize, attach, initialized, breakpoints, configurationDone.
-
-No `attach` before the adapter has met its debuggee ("An adapter accepts clients before it is ready"
-in docs/internals/debugpy.md), and none left out once `initialize` is sent, because an adapter that
-is left before `attach` closes its port for ever. Before the rank runs on, an expression keeps its
-children from waiting for a debugger that will not come.
-"""
+"""How a rank is attached: initialize, attach, initialized, breakpoints, configurationDone."""
 
 from __future__ import annotations
 
@@ -119,6 +113,10 @@ class Outcome(Protocol):
         """Its process is gone."""
 
 
+# No `attach` before the adapter has met its debuggee ("An adapter accepts clients before it is
+# ready" in docs/internals/debugpy.md), and none left out once `initialize` is sent, because an
+# adapter that is left before `attach` closes its port for ever. Before the rank runs on, an
+# expression keeps its children from waiting for a debugger that will not come.
 class Handshake:
     """The steps from a connection to a rank that is live: one attempt, and no decision."""
 

@@ -1,11 +1,4 @@
-"""How a rank is found, attached, lost, found again, left and ended.
-
-`Lifecycle` decides; its parts carry out. Their rules guard against the ways in which debugpy was
-seen to lose a rank: one connection at a time, which is kept (`connector`); no `attach` before the
-adapter is ready, and children kept from waiting before the rank runs on (`handshake`); `disconnect`
-and its answer before the connection ends (`departure`), and a pause before the next one. One more
-is `control`'s: `continue` only for a rank that is stopped.
-"""
+"""How a rank is found, attached, lost, found again, left and ended."""
 
 from __future__ import annotations
 
@@ -40,6 +33,11 @@ ENDING_GRACE: Final = 1.0  # s between a process's end and the end of its adapte
 LEFT: Final = frozenset({Phase.IDLE, Phase.RELEASED})
 
 
+# `Lifecycle` decides; its parts carry out. Their rules guard against the ways in which debugpy was
+# seen to lose a rank: one connection at a time, which is kept (`connector`); no `attach` before the
+# adapter is ready, and children kept from waiting before the rank runs on (`handshake`);
+# `disconnect` and its answer before the connection ends (`departure`), and a pause before the next
+# one. One more is `control`'s: `continue` only for a rank that is stopped.
 class Lifecycle:
     """The engine's part that decides what becomes of ranks."""
 

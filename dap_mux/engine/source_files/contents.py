@@ -1,11 +1,4 @@
-"""Texts of files that only a rank's host has, which clients request by `source`.
-
-debugpy sets a `sourceReference` only if there are mappings, and then for every file outside of
-them, whether the client has it or not (measured); its references also differ from rank to rank. If
-we know which files a client has, a frame whose file it lacks gets a reference of ours, the same for
-all ranks of a host; a frame whose file it has keeps its plain path. The text is read by an evaluate
-or requested from debugpy, which both work while the rank runs, and cached.
-"""
+"""Texts of files that only a rank's host has, which clients request by `source`."""
 
 from __future__ import annotations
 
@@ -46,6 +39,11 @@ class Remote(Struct):
     given: dict[DebuggeeId, int] = field(default_factory=dict)
 
 
+# debugpy sets a `sourceReference` only if there are mappings, and then for every file outside of
+# them, whether the client has it or not (measured); its references also differ from rank to rank.
+# If we know which files a client has, a frame whose file it lacks gets a reference of ours, the
+# same for all ranks of a host; a frame whose file it has keeps its plain path. The text is read by
+# an evaluate or requested from debugpy, which both work while the rank runs, and cached.
 class Sources:
     """Gives clients the text of files that they lack."""
 

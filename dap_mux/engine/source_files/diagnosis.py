@@ -1,9 +1,4 @@
-"""Finds files that are missing in a rank, or differ from the client's: once per rank and file.
-
-Contents are compared by digests: of the rank's file by an evaluate in the rank, of the client's
-by the shell, if the client's files are on this machine. A rank is asked after it has accepted the
-breakpoints of a file, so no response waits for it: `breakpoint` events tell the result.
-"""
+"""Finds files that are missing in a rank, or differ from the client's: once per rank and file."""
 
 from __future__ import annotations
 
@@ -147,6 +142,9 @@ OTHER_CODE: Final = "other code"  # in place of a digest
 OnDigests: TypeAlias = Callable[[dict[str, str]], None]
 
 
+# Contents are compared by digests: of the rank's file by an evaluate in the rank, of the client's
+# by the shell, if the client's files are on this machine. A rank is asked after it has accepted the
+# breakpoints of a file, so no response waits for it: `breakpoint` events tell the result.
 class Files:
     """Compares clients' files with the ranks'. `changed` tells of news about a path."""
 

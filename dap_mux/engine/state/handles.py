@@ -1,9 +1,4 @@
-"""Translates the ranks' ids to ids of the session and back.
-
-debugpy's ids are small, collide across ranks and are reused after a stop (measured), so each gets
-a number of ours that is never reused. A number whose stop is over remains an error and never means
-another rank's data.
-"""
+"""Translates the ranks' ids to ids of the session and back."""
 
 from __future__ import annotations
 
@@ -64,6 +59,9 @@ class _Owned(Struct):
         return self.stop if kind in _OF_A_STOP else self.lasting
 
 
+# debugpy's ids are small, collide across ranks and are reused after a stop (measured), so each gets
+# a number of ours that is never reused. A number whose stop is over remains an error and never
+# means another rank's data.
 class Handles:
     """Both directions of the translation. Memory is bounded by the handles that are alive."""
 

@@ -1,9 +1,4 @@
-"""Continue, pause and step: answered at once, carried out on the ranks of the scope.
-
-debugpy never answers a `continue` to a running rank, so `continue` goes only to a
-rank with an unresolved stop; while a pause is under way its stop is awaited first. Nothing here
-ever waits for a rank that cannot stop yet.
-"""
+"""Continue, pause and step: answered at once, carried out on the ranks of the scope."""
 
 from __future__ import annotations
 
@@ -39,6 +34,9 @@ class AttachedRanks(Protocol):
     arguments: Body  # that they are attached with
 
 
+# debugpy never answers a `continue` to a running rank, so `continue` goes only to a rank with an
+# unresolved stop; while a pause is under way its stop is awaited first. Nothing here ever waits for
+# a rank that cannot stop yet.
 class Control:
     """The engine's part that makes ranks run and stop."""
 

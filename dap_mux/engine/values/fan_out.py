@@ -1,12 +1,4 @@
-"""One expression to a set of ranks, and their answers, by a time.
-
-A stopped rank evaluates in its selected frame; a running one without a frame, in the globals of
-its `__main__` (debugpy allows that even while it is blocked in C), and where these lack a name, in
-the function that its main thread is in. Nobody waits for a silent rank longer than asked for: who
-has not answered by then is `missing`.
-
-A broadcast to many ranks is one timer, and one encoding for each distinct request.
-"""
+"""One expression to a set of ranks, and their answers, by a time."""
 
 from __future__ import annotations
 
@@ -50,6 +42,10 @@ Text: TypeAlias = "str | Callable[[Rank], str]"
 Depth: TypeAlias = "int | Callable[[Stop], int | None]"
 
 
+# A stopped rank evaluates in its selected frame; a running one without a frame, in the globals of
+# its `__main__` (debugpy allows that even while it is blocked in C), and where these lack a name,
+# in the function that its main thread is in. Nobody waits for a silent rank longer than asked for:
+# who has not answered by then is `missing`.
 class FanOutEvaluator(Struct, eq=False):
     """The engine's part that evaluates in many ranks."""
 
@@ -85,6 +81,7 @@ class FanOutEvaluator(Struct, eq=False):
                 request.put(collector, rank)
 
 
+# A broadcast to many ranks is one timer, and one encoding for each distinct request.
 class _EncodedRequest:
     """One `evaluate`, encoded once for all ranks that get it with the same arguments."""
 

@@ -1,9 +1,4 @@
-"""Requests for the data of one rank: the owner of the handle, or the rank in focus.
-
-Ids are exchanged on the way in and out by the handle-field table; everything else in the
-message stays as it was. A reply that comes after its rank has run on carries ids of a stop that
-is over, so it becomes an error rather than somebody else's data later.
-"""
+"""Requests for the data of one rank: the owner of the handle, or the rank in focus."""
 
 from __future__ import annotations
 
@@ -46,6 +41,9 @@ class _Early(Struct, eq=False):
     timer: int | None = None
 
 
+# Ids are exchanged on the way in and out by the handle-field table; everything else in the message
+# stays as it was. A reply that comes after its rank has run on carries ids of a stop that is over,
+# so it becomes an error rather than somebody else's data later.
 class Inspector:
     """The engine's part that passes one client's question to one rank."""
 

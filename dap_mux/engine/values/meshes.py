@@ -1,9 +1,4 @@
-"""The ranks' own meshes: read from them when a rank set names a dimension that is not known.
-
-The frameless evaluate works while a rank runs, even blocked in a collective,
-so nobody is stopped for it. What was read stays until it is read again: a mesh that the job has
-renamed or reshaped shows up with the first rank set that speaks of it.
-"""
+"""The ranks' own meshes: read from them when a rank set names a dimension that is not known."""
 
 from __future__ import annotations
 
@@ -31,6 +26,9 @@ MAX_MESHES: Final = 32  # of one actor: by how many names its dimensions go
 Chosen = Callable[[list[Rank]], None]
 
 
+# The frameless evaluate works while a rank runs, even blocked in a collective, so nobody is stopped
+# for it. What was read stays until it is read again: a mesh that the job has renamed or reshaped
+# shows up with the first rank set that speaks of it.
 class Meshes(Struct, eq=False):
     """The engine's part that knows where ranks are, and so which ranks a rank set means."""
 

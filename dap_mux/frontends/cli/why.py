@@ -1,9 +1,4 @@
-"""`dap-mux why`: what keeps a job from moving on, in one sentence, with evidence.
-
-Asked of a session; or of processes of this machine, which are looked at from outside; or of ranks
-wherever else they run: a session is then opened over them for as long as the answer takes; or of
-the files that a job has left.
-"""
+"""`dap-mux why`: what keeps a job from moving on, in one sentence, with evidence."""
 
 from __future__ import annotations
 
@@ -70,6 +65,9 @@ NO_DEBUGGER: Final = (
 ON_THEIR_WAY: Final = frozenset({NOBODY_DEBUGS, "connecting"})
 
 
+# Asked of a session; or of processes of this machine, which are looked at from outside; or of ranks
+# wherever else they run: a session is then opened over them for as long as the answer takes; or of
+# the files that a job has left.
 def main(args: Namespace) -> int:
     """Show the verdict; the exit code is the verdict's."""
     if args.folder is not None:

@@ -1,9 +1,4 @@
-"""The plain console for `nc`: each connection of this user is a debugger of its own.
-
-Joining a session affects its ranks, and so does leaving it. A connection therefore joins with its
-first whole line, and only if that is a command; until then it only has a prompt. A connection
-that sends what a person would not type is closed.
-"""
+"""The plain console for `nc`: each connection of this user is a debugger of its own."""
 
 from __future__ import annotations
 
@@ -93,6 +88,9 @@ class Server:
                 await writer.wait_closed()
 
 
+# Joining a session affects its ranks, and so does leaving it. A connection therefore joins with its
+# first whole line, and only if that is a command; until then it only has a prompt. A connection
+# that sends what a person would not type is closed.
 async def serve(
     host: str, port: int, join: Join, trusts: Callable[[socket.socket], bool], watch: Watch
 ) -> Server:

@@ -1,19 +1,4 @@
-"""Compares the values of many ranks: groups equal ones, describes numbers, finds outliers.
-
-Objects that differ only in their addresses are equal (`object_addresses`).
-
-Outliers are always fewer than half of the ranks, and there are none if that is not clear:
-
-- ranks without a number while most have one, or the other way round;
-- ranks with nan or inf while most numbers are finite, or the other way round;
-- of finite numbers, those further from the median than 3.5 times the typical distance from it
-  (1.4826 · MAD, the median absolute deviation: Iglewicz and Hoaglin, 1993) and beyond the
-  tolerance; if more than half of the numbers are equal, these are all others;
-- of other values, those that differ from the value of more than half.
-
-Two numbers are the same within a tolerance if `math.isclose` says so: they differ by no more than
-`relative` times the larger one, or than `absolute`.
-"""
+"""Compares the values of many ranks: groups equal ones, describes numbers, finds outliers."""
 
 from __future__ import annotations
 
@@ -62,6 +47,8 @@ _MAD_TO_STD: Final = 1.4826
 _BLOCKS: Final = "▁▂▃▄▅▆▇█"
 
 
+# Two numbers are the same within a tolerance if `math.isclose` says so: they differ by no more than
+# `relative` times the larger one, or than `absolute`.
 class Tolerance(NamedTuple):
     """How much two numbers may differ and still count as the same."""
 
@@ -182,6 +169,14 @@ def _same(number: float, numbers: Mapping[RankId, float], other: RankId, limit: 
 # Outliers
 
 
+# Outliers are always fewer than half of the ranks, and there are none if that is not clear:
+#
+# - ranks without a number while most have one, or the other way round;
+# - ranks with nan or inf while most numbers are finite, or the other way round;
+# - of finite numbers, those further from the median than 3.5 times the typical distance from it
+#   (1.4826 · MAD, the median absolute deviation: Iglewicz and Hoaglin, 1993) and beyond the
+#   tolerance; if more than half of the numbers are equal, these are all others;
+# - of other values, those that differ from the value of more than half.
 def _outliers(
     values: Mapping[RankId, str], numbers: Mapping[RankId, float], limit: Tolerance
 ) -> frozenset[RankId]:

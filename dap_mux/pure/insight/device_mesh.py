@@ -1,9 +1,4 @@
-"""Builds one mesh from the meshes that the ranks report.
-
-A job has one big mesh and parts of it, flattened dimensions, perhaps several meshes over the same
-ranks; each rank knows its own coordinates in each. So dimensions are united by name over all
-meshes, and the ranks' own coordinates count: a `DeviceMesh` need not be row-major.
-"""
+"""Builds one mesh from the meshes that the ranks report."""
 
 from __future__ import annotations
 
@@ -57,6 +52,9 @@ def mesh_of(reports: Mapping[int, object], ranks: Iterable[int]) -> Mesh | None:
     return mesh if _agree(mesh, places) else Mesh(mesh.dims, places)
 
 
+# A job has one big mesh and parts of it, flattened dimensions, perhaps several meshes over the same
+# ranks; each rank knows its own coordinates in each. So dimensions are united by name over all
+# meshes, and the ranks' own coordinates count: a `DeviceMesh` need not be row-major.
 def united(first: Mesh | None, more: Mesh | None, ranks: Iterable[int]) -> Mesh | None:
     """Return a mesh with the dimensions of both; `first` wins for those that both have."""
     if first is None or more is None:

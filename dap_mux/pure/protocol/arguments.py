@@ -1,10 +1,5 @@
 """The arguments of DAP's requests, as the schema has them: what a client may send.
 
-Every request is held against its Struct before anything is done with it (`validation`); the table
-of requests is `engine.routes`. A test compares these with the DAP schema, field by field. They are
-more lenient than it where debugpy is: see `LENIENT` in that test. Unknown fields are allowed
-everywhere. An absent field and null mean the same.
-
 Numbers are bounded as DAP bounds ids: debugpy passes lines and counts on to C code.
 """
 
@@ -40,6 +35,10 @@ class NoArguments(Struct):
 # The session itself
 
 
+# Every request is held against its Struct before anything is done with it (`validation`); the table
+# of requests is `engine.routes`. A test compares these with the DAP schema, field by field. They
+# are more lenient than it where debugpy is: see `LENIENT` in that test. Unknown fields are allowed
+# everywhere. An absent field and null mean the same.
 class InitializeArguments(Struct):
     """`initialize`: what kind of client this is, how it counts and how it spells paths."""
 

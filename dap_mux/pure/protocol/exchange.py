@@ -1,11 +1,4 @@
-"""Ids, lines and paths in messages, exchanged for others.
-
-A shape names the fields of an object that hold one. It looks like the JSON that it describes: a
-`Kind` for each such field, `[...]` for a list, and `...` for a list of more objects of the same
-shape (a source and the sources it came from). The shape of a request follows from the types of its
-Struct (`arguments`); `handle_fields` has those of responses and events. Each is compiled to fast
-functions. Whatever is absent, null or of another shape is left as it is.
-"""
+"""Ids, lines and paths in messages, exchanged for others."""
 
 from __future__ import annotations
 
@@ -139,6 +132,11 @@ def tables(shapes: Mapping[str, Shape]) -> tuple[Mapping[str, Fields], Mapping[s
     return handles, places
 
 
+# A shape names the fields of an object that hold one. It looks like the JSON that it describes: a
+# `Kind` for each such field, `[...]` for a list, and `...` for a list of more objects of the same
+# shape (a source and the sources it came from). The shape of a request follows from the types of
+# its Struct (`arguments`); `handle_fields` has those of responses and events. Each is compiled to
+# fast functions. Whatever is absent, null or of another shape is left as it is.
 def shape_of(hint: Any, around: Any = None) -> Any:
     """Return the shape that a type has in JSON, None if it holds no field of any kind."""
     if isinstance(hint, Kind):

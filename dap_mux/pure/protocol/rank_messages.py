@@ -1,9 +1,4 @@
-"""The bodies of ranks' events and responses, with the fields that the engine uses.
-
-Ranks are not trusted, so their messages are decoded where they come in, and raise `PeerFault` there
-if they do not fit; behind that border the engine may rely on these types. They are no stricter than
-needed: fields that are only passed on are not declared, and null means the same as an absent field.
-"""
+"""The bodies of ranks' events and responses, with the fields that the engine uses."""
 
 from __future__ import annotations
 
@@ -291,6 +286,10 @@ def announces_child(arguments: Raw) -> bool:
     return True
 
 
+# Ranks are not trusted, so their messages are decoded where they come in, and raise `PeerFault`
+# there if they do not fit; behind that border the engine may rely on these types. They are no
+# stricter than needed: fields that are only passed on are not declared, and null means the same as
+# an absent field.
 def read(body: Raw, kind: type[T]) -> T:
     """Decode the body of an answer; an absent one and null count as {}. Raises `PeerFault`."""
     try:

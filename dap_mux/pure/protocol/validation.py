@@ -1,12 +1,4 @@
-"""Validates a client's arguments against their Struct before they are sent to debugpy.
-
-debugpy checks few of its arguments: a wrong type in the wrong place ends its reading thread, and
-the rank cannot be debugged any more (docs/internals/debugpy.md). So nothing wrong is passed on, and
-the error names the field.
-
-Three things are corrected instead, as debugpy reads them: null is an absent field, Lua's `{}` is
-the empty list where a list is expected, and 7.0 is the number 7.
-"""
+"""Validates a client's arguments against their Struct before they are sent to debugpy."""
 
 from __future__ import annotations
 
@@ -55,6 +47,9 @@ class BadArguments(UsageError):
     """A request whose arguments are not valid; the message names the field."""
 
 
+# debugpy checks few of its arguments: a wrong type in the wrong place ends its reading thread, and
+# the rank cannot be debugged any more (docs/internals/debugpy.md). So nothing wrong is passed on,
+# and the error names the field.
 def check(command: str, arguments: Raw, kind: type[Struct]) -> Raw:
     """Return valid arguments, corrected where possible. Raises `BadArguments`."""
     if bytes(arguments) in (b"", b"null", b"[]"):
@@ -132,6 +127,8 @@ def _check_wire(value: Any) -> None:
 # Mending
 
 
+# Three things are corrected instead, as debugpy reads them: null is an absent field, Lua's `{}` is
+# the empty list where a list is expected, and 7.0 is the number 7.
 def _mend(info: inspect.Type) -> Mend:
     """Return a function that corrects null, `{}` and 7.0 in a value of this type."""
     if isinstance(info, inspect.UnionType):

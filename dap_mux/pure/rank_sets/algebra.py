@@ -206,6 +206,14 @@ Index: TypeAlias = int | Run | Slice
 """A number must exist; its column stands in the columns of what holds it."""
 
 
+# Groups: numbers and dimensions without a group's name are of the only group there is, or
+# of the world's default group. `all`, states and `~` span every group.
+#
+# Ranks that are not there: a rank named by its number must exist: `ranks(9)` of four ranks
+# is an error, and so is `tp=7` of a dimension of four. Ranges and slices clip, as Python's
+# do: `0-7` and `ranks(2:)` select what there is of them, perhaps nothing. Where ranks may
+# still come, as in breakpoints, `select(world, strict=False)` passes over absent ranks and
+# groups; unknown names and dimensions are errors even then.
 @dataclass(frozen=True)
 class Numbers(RankSet):
     """Global ranks of one group; without indices all of them."""

@@ -66,6 +66,21 @@ class _Located(NamedTuple):
     columns: tuple[int, ...]
 
 
+# The grammar, loosest binding first (the order of Python's own operators):
+#
+#     set        = meet (("|" | ";") meet)*             either; ";" is what `fold` prints
+#     meet       = difference ("&" difference)*         both
+#     difference = term ("-" term)*                     the first without the rest
+#     term       = "~" term | "(" set ")" | atom        "~": every other rank of the session
+#     atom       = "all" | STATE | "@" NAME | list | "ranks" "(" [indices | dims] ")"
+#                | NAME ":" (list | "all" | STATE)      in that group only
+#                | NAME "." "ranks" "(" [indices | dims] ")"
+#     list       = piece ("," piece)*                   0-7,12
+#     piece      = INT | INT "-" INT                    0-3 has both ends, and no spaces
+#     indices    = index ("," index)*
+#     index      = piece | [INT] ":" [INT] [":" [INT]]  half-open, as in Python
+#     dims       = dim ("," dim)*                       any subset of the mesh's dimensions
+#     dim        = NAME "=" (index | "(" index ("," index)* ")")
 class _Parser:
     def __init__(self, tokens: list[Token]) -> None:
         self._tokens = tokens

@@ -67,6 +67,10 @@ _MAX_DIGITS = 9
 WORD = r"[^\W\d]\w*"
 NAME = rf"{WORD}(?:-\w+){{0,15}}"  # bounded, so that matching stays linear
 
+# The minus sign: between two numbers without spaces it makes a range: `0-3`. Anywhere
+# else it is a difference: `all - 0-3`, and `5 - 3` is rank 5 without rank 3. A list binds
+# tighter than any operator: `all - 0-3,7` leaves out all of `0-3,7`. Names may hold hyphens
+# (`my-job:0`, `@slow-ones`), so put spaces around the minus that follows or precedes a name.
 _SINGLY = rf"""(?P<symbol>[-&|~();,:.=])
     | (?P<number>[0-9]+(?![0-9]|-[0-9]))
     | (?P<run>[0-9]+-[0-9]+(?![0-9]|-[0-9]))

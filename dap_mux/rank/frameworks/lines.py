@@ -1,20 +1,4 @@
-"""The lines between a session and the process that reports an engine's ranks: JSON objects.
-
-To the session, on stdout:
-
-{"ranks": [...]}                         all present ranks, each as in a ranks file (`userThreads`
-                                         and `swallowsExceptions` too), and as well
-                                         `incarnation` (differs between processes of one rank),
-                                         `waits` (why it is expected, but not there), `ready`
-{"notice": "..."}                        a message for the user
-{"exited": {"group", "rank", "code"}}    sent before the `ranks` that lack this rank
-{"failed": "...", "help": "..."}         what went wrong and what helps; nothing follows
-{"end": true}                            the cluster has ended; nothing follows
-
-From the session, on stdin; its end means: take everything of ours out of the cluster, and exit.
-
-{"stopped": true}                        whether the debugger holds any rank stopped
-"""
+"""The lines between a session and the process that reports an engine's ranks: JSON objects."""
 
 from __future__ import annotations
 
@@ -27,6 +11,20 @@ from typing import Any, NoReturn
 _writing = threading.Lock()
 
 
+# To the session, on stdout:
+#
+# {"ranks": [...]}                         all present ranks, each as in a ranks file (`userThreads`
+#                                          and `swallowsExceptions` too), and as well
+#                                          `incarnation` (differs between processes of one rank),
+#                                          `waits` (why it is expected, but not there), `ready`
+# {"notice": "..."}                        a message for the user
+# {"exited": {"group", "rank", "code"}}    sent before the `ranks` that lack this rank
+# {"failed": "...", "help": "..."}         what went wrong and what helps; nothing follows
+# {"end": true}                            the cluster has ended; nothing follows
+#
+# From the session, on stdin; its end means: take everything of ours out of the cluster, and exit.
+#
+# {"stopped": true}                        whether the debugger holds any rank stopped
 def report(**line: Any) -> None:
     """Report one of the lines above: `ranks`, a `notice`, the `end`."""
     with _writing:

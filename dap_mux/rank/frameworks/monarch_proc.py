@@ -1,9 +1,4 @@
-"""In a proc of Monarch: it becomes a rank before anything of the user's runs.
-
-A rank has the name of its proc mesh, and its number there. The actors in the proc are further names
-of it, with numbers and dimensions of their own; an endpoint that is called by a renamed mesh brings
-the dimensions of that.
-"""
+"""In a proc of Monarch: it becomes a rank before anything of the user's runs."""
 
 from __future__ import annotations
 
@@ -46,6 +41,9 @@ def set_up(bundle: bytes | None, environ: dict[str, str]) -> None:
         arm_spawned(proc_mesh, bundle, environ)
 
 
+# A rank has the name of its proc mesh, and its number there. The actors in the proc are further
+# names of it, with numbers and dimensions of their own; an endpoint that is called by a renamed
+# mesh brings the dimensions of that.
 def _become(group: str, point: Any) -> bool:
     size = point.extent.nelements
     coords = {label: point[label] for label in point}

@@ -1,9 +1,4 @@
-"""Reports the actors of a running Ray cluster as ranks, and makes them ranks from outside.
-
-The tables of the GCS say who is there; no dashboard is needed. Each actor is asked to listen by
-`__ray_call__`, which waits for its turn behind the methods that are running. A worker that waits
-in Ray's own `breakpoint()` listens already, and is taken as it is.
-"""
+"""Reports the actors of a running Ray cluster as ranks, and makes them ranks from outside."""
 
 from __future__ import annotations
 
@@ -86,6 +81,9 @@ def _wait_for_end(left: threading.Event) -> None:
     left.set()
 
 
+# The tables of the GCS say who is there; no dashboard is needed. Each actor is asked to listen by
+# `__ray_call__`, which waits for its turn behind the methods that are running. A worker that waits
+# in Ray's own `breakpoint()` listens already, and is taken as it is.
 def _follow(actors: Any, left: threading.Event) -> bool:
     """Report the ranks whenever they change; False once the cluster does not respond any more."""
     last: list[dict[str, Any]] | None = None

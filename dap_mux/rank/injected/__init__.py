@@ -1,10 +1,4 @@
-"""Code that runs inside ranks, also in those that have no dap-mux: a session sends its source.
-
-Python 3.8 or later, the standard library and debugpy, and nothing else of dap-mux. No module
-imports another: each is executed on its own. A folder is a bundle, which a rank keeps once it has
-it: its `__init__` is executed first, and executes the others. A new module is a new file, and
-nothing else.
-"""
+"""Code that runs inside ranks, also in those that have no dap-mux: a session sends its source."""
 
 from __future__ import annotations
 
@@ -19,6 +13,10 @@ def source_of(module: str) -> str:
     return data.decode("utf-8")
 
 
+# Python 3.8 or later, the standard library and debugpy, and nothing else of dap-mux. No module
+# imports another: each is executed on its own. A folder is a bundle, which a rank keeps once it has
+# it: its `__init__` is executed first, and executes the others. A new module is a new file, and
+# nothing else.
 def folders() -> dict[str, dict[str, str]]:
     """Return the sources by folder and name; those that are no bundle's are in the folder "".
 

@@ -1,16 +1,4 @@
-"""Let a rank wait in the condition of a barrier breakpoint for the other ranks.
-
-A stop, its stack and a `continue` cost debugpy ten times as much, and almost every hit of a differ
-breakpoint runs on. So where the condition of such a breakpoint holds, the rank reports that it is
-there, with the value that is compared, and the condition returns as soon as the session has
-decided: true where the ranks stop, and then the line stops as at any breakpoint. Only the thread
-that is there waits: heartbeats and watchdogs of the rank live on. What frees it without a decision
-is the end of its session, and it looks by itself whether there still is one.
-
-For debugpy the condition is that of all breakpoints on the line, with a comment that is read here.
-So a debugpy in which this has failed stops at the line, each rank by itself.
-Private interfaces of debugpy, so whoever calls this must expect any exception.
-"""
+"""Let a rank wait in the condition of a barrier breakpoint for the other ranks."""
 
 from __future__ import annotations
 
@@ -50,6 +38,9 @@ def compare_in_conditions(debugger: Any, summaries: str) -> None:
     kept.open()
 
 
+# For debugpy the condition is that of all breakpoints on the line, with a comment that is read
+# here. So a debugpy in which this has failed stops at the line, each rank by itself. Private
+# interfaces of debugpy, so whoever calls this must expect any exception.
 def _install(debugger: Any, comparisons: Comparisons) -> None:
     usual, left = debugger.handle_breakpoint_condition, debugger.on_disconnect
 
@@ -86,6 +77,12 @@ def _listen(reader: Any, comparisons: Comparisons) -> None:
     reader.process_net_command_json = decide_wait_or_process
 
 
+# A stop, its stack and a `continue` cost debugpy ten times as much, and almost every hit of a
+# differ breakpoint runs on. So where the condition of such a breakpoint holds, the rank reports
+# that it is there, with the value that is compared, and the condition returns as soon as the
+# session has decided: true where the ranks stop, and then the line stops as at any breakpoint. Only
+# the thread that is there waits: heartbeats and watchdogs of the rank live on. What frees it
+# without a decision is the end of its session, and it looks by itself whether there still is one.
 class Comparisons:
     """The threads of this process that wait in such conditions: one after the other."""
 

@@ -1,10 +1,4 @@
-"""Tensors and arrays are summarised in the rank: a line goes to the session, never their data.
-
-This imports nothing that is not there already, and leaves nothing behind. What it cannot find out
-is left out of the summary. Two things it must not do, for they would hang the rank: wait for a
-device that is busy, perhaps with a collective that never ends, and start a collective of its own
-(as operators of a `DTensor` do).
-"""
+"""Tensors and arrays are summarised in the rank: a line goes to the session, never their data."""
 
 from __future__ import annotations
 
@@ -90,6 +84,10 @@ def all_threads() -> list[threading.Thread]:
     return list((enumerate_all or threading.enumerate)())
 
 
+# This imports nothing that is not there already, and leaves nothing behind. What it cannot find out
+# is left out of the summary. Two things it must not do, for they would hang the rank: wait for a
+# device that is busy, perhaps with a collective that never ends, and start a collective of its own
+# (as operators of a `DTensor` do).
 def in_time(device: str, about: About, work: Callable[[About], str | None]) -> str | None:
     """Do `work` in a thread of its own, which a device that hangs may keep.
 

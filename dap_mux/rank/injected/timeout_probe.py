@@ -1,9 +1,4 @@
-"""What ends a job while it is stopped: time-outs of torch's process groups, and the scheduler's.
-
-torch is never imported, and everything private in it is guarded and read back. What was changed is
-kept in the rank itself, on what pydevd calls when its debugger leaves, however it leaves: no longer
-time-out stays behind.
-"""
+"""What ends a job while it is stopped: time-outs of torch's process groups, and the scheduler's."""
 
 from __future__ import annotations
 
@@ -64,6 +59,9 @@ def put_back() -> int:
     return len(changes)
 
 
+# torch is never imported, and everything private in it is guarded and read back. What was changed
+# is kept in the rank itself, on what pydevd calls when its debugger leaves, however it leaves: no
+# longer time-out stays behind.
 def extend(c10d: Any, wanted: timedelta) -> tuple[list[float], str]:
     """Raise time-outs; return what they were in seconds, and why one was not raised."""
     changes: list[Change] = []

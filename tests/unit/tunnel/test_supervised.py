@@ -13,8 +13,8 @@ from pathlib import Path
 import anyio
 import pytest
 
-from dap_mux.cluster.tunnel import children
-from dap_mux.cluster.tunnel.children import Supervised, run_command, running_child
+from dap_mux.cluster import tunnel as children
+from dap_mux.cluster.tunnel import Supervised, run_command, running_child
 from dap_mux.pure.errors import UsageError
 from dap_mux.system.procfs import runs
 from tests.support.processes.waiting import until
@@ -25,7 +25,7 @@ REFUSES = "import sys; print('no such\\x1b[2Jpod', file=sys.stderr); sys.exit(3)
 STUBBORN = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); " + OPENS
 PARENT = """\
 import os, sys, anyio
-from dap_mux.cluster.tunnel.children import lines_of, running_child
+from dap_mux.cluster.tunnel import lines_of, running_child
 
 async def main():
     async with running_child([sys.executable, "-c", sys.argv[1]]) as child:

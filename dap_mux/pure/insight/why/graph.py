@@ -1,9 +1,4 @@
-"""Who waits for whom: one graph for every verdict about ranks that wait for each other.
-
-A node is a rank that has waited all the time; an edge leads to a rank that it cannot go on without,
-and is there only for a reason that is known: the call names its peer, or a socket leads to it, or
-it belongs to a collective's group and is not in that collective.
-"""
+"""Who waits for whom: one graph for every verdict about ranks that wait for each other."""
 
 from __future__ import annotations
 
@@ -24,6 +19,9 @@ Operation = tuple[str, str, int, tuple[int, ...]]
 UNKNOWN: Final[Operation] = ("", "", -1, ())
 
 
+# A node is a rank that has waited all the time; an edge leads to a rank that it cannot go on
+# without, and is there only for a reason that is known: the call names its peer, or a socket leads
+# to it, or it belongs to a collective's group and is not in that collective.
 @dataclass(frozen=True)
 class WaitGraph:
     """The ranks that wait, and for whom; `named`: by a peer of their own, not by a group."""

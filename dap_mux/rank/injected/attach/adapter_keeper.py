@@ -1,9 +1,5 @@
 """Start debugpy's adapter again, on the same port, where it has ended or accepts nobody any more.
 
-It is a process of its own between a rank and its debuggers, and it does not survive every broken
-connection: then the rank runs on, but its port was gone for ever (measured). Here the rank notices,
-lets its program run on as after a `disconnect`, and starts `adapter_program` in its place.
-
 Private interfaces of debugpy, so whoever calls this must expect any exception; then a rank's port
 goes with its adapter, as debugpy has it.
 """
@@ -75,6 +71,10 @@ def keep_adapter_from_the_start(debugger: Any, program: str) -> None:
         keeper.look_while_nobody_is_here()
 
 
+# debugpy's adapter is a process of its own between a rank and its debuggers, and it does not
+# survive every broken connection: then the rank runs on, but its port was gone for ever (measured).
+# Here the rank notices, lets its program run on as after a `disconnect`, and starts
+# `adapter_program` in its place.
 class Keeper:
     """The adapter of one rank. `arguments`: those of `debugpy.listen` for it."""
 

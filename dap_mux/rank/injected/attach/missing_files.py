@@ -1,9 +1,5 @@
 """Breakpoints in files that a rank has not, but whose code it runs.
 
-Code that was pickled by value, or executed from a text, bears the name of a file of another
-machine. debugpy drops breakpoints in files that do not exist; here they are kept, and answered as
-debugpy does until such code is known: then each is told to be verified.
-
 Private interfaces of debugpy, so whoever calls this must expect any exception; then debugpy behaves
 as it does by itself.
 """
@@ -44,6 +40,9 @@ class Missing:
         self.lines = {id: line for id, line in self.lines.items() if id in present}
 
 
+# Code that was pickled by value, or executed from a text, bears the name of a file of another
+# machine. debugpy drops breakpoints in files that do not exist; here they are kept, and answered as
+# debugpy does until such code is known: then each is told to be verified.
 def keep_breakpoints(debugger: Any) -> None:
     """From now on `debugger`, a PyDB, keeps breakpoints in files that do not exist."""
     with debugger._main_lock:  # noqa: SLF001  (no request is handled meanwhile)

@@ -1,16 +1,4 @@
-"""Send answers and stops before what the program prints, and from the thread that has them.
-
-pydevd hands every message to a thread that writes one after the other: two switches between threads
-for each, and behind a slow tunnel an answer waits for all that was printed before. Here a message
-is written at once, by whichever thread has it, as long as the connection takes it. What it does not
-take waits: printed lines in their order, and answers and stops before them, in theirs. So nothing
-is overtaken while the connection keeps up.
-
-A tunnel takes megabytes before it blocks, and what it has taken cannot be overtaken. So an event
-follows printed lines every few kB, which the session confirms, and no more than `WINDOW` bytes of
-them are under way. A session that does not confirm for `PATIENCE_S` gets them without that limit,
-until it does. Private interfaces of debugpy, so whoever calls this must expect any exception.
-"""
+"""Send answers and stops before what the program prints, and from the thread that has them."""
 
 from __future__ import annotations
 
@@ -52,6 +40,10 @@ class Rest:
         sock.sendall(self._data)
 
 
+# A tunnel takes megabytes before it blocks, and what it has taken cannot be overtaken. So an event
+# follows printed lines every few kB, which the session confirms, and no more than `WINDOW` bytes of
+# them are under way. A session that does not confirm for `PATIENCE_S` gets them without that limit,
+# until it does. Private interfaces of debugpy, so whoever calls this must expect any exception.
 class Window:
     """How many bytes of printed lines have been sent, and may be before the session confirms."""
 
@@ -91,6 +83,11 @@ class Window:
         return due
 
 
+# pydevd hands every message to a thread that writes one after the other: two switches between
+# threads for each, and behind a slow tunnel an answer waits for all that was printed before. Here a
+# message is written at once, by whichever thread has it, as long as the connection takes it. What
+# it does not take waits: printed lines in their order, and answers and stops before them, in
+# theirs. So nothing is overtaken while the connection keeps up.
 class SendQueue:
     """In pydevd's eyes the queue of its writer, a thread; `earlier` is the one that it replaces.
 

@@ -1,10 +1,5 @@
 """Trace a rank's threads only while a debugger is attached.
 
-debugpy traces every thread from `listen` until the process ends. Where it does so by `sys.settrace`
-(up to Python 3.11), pure Python runs several times slower, whether a debugger is attached or not;
-where it uses `sys.monitoring`, the events that a debugger asked for stay when it leaves. Here
-`configurationDone` turns tracing on in every thread, and `disconnect` turns it off.
-
 Private interfaces of debugpy, so whoever calls this must expect any exception; then tracing stays
 as debugpy has it.
 """
@@ -35,6 +30,10 @@ DEBUGPYS = ("pydev", "_pydev", "dap_mux")
 """How the names of the modules begin that trace for us."""
 
 
+# debugpy traces every thread from `listen` until the process ends. Where it does so by
+# `sys.settrace` (up to Python 3.11), pure Python runs several times slower, whether a debugger is
+# attached or not; where it uses `sys.monitoring`, the events that a debugger asked for stay when it
+# leaves. Here `configurationDone` turns tracing on in every thread, and `disconnect` turns it off.
 def follow_clients(debugger: Any) -> None:
     """From now on trace only while a debugger is attached to `debugger`, a PyDB.
 

@@ -1,4 +1,4 @@
-"""Runs external programs, once or continuously; none of them outlives us.
+"""Tunnels to ranks, and other external programs that we run: none of them outlives us.
 
 A child has a session of its own, so a Ctrl-C in our terminal does not reach it: ranks are released
 through it. It has no standard input, so a program that asks for a password fails with a message.
