@@ -11,7 +11,12 @@ from dap_mux.engine.breakpoints.edits import BreakpointEdits
 from dap_mux.engine.breakpoints.merge import Breakpoint
 from dap_mux.engine.breakpoints.sync import Breakpoints
 from dap_mux.engine.clients.attach import ClientAttach
-from dap_mux.engine.clients.client_inputs import ClientInitialize, ClientInputs, ClientLeave
+from dap_mux.engine.clients.client_inputs import (
+    ClientInitialize,
+    ClientInputs,
+    ClientLeave,
+    TranslationSetup,
+)
 from dap_mux.engine.inputs import Settings
 from dap_mux.engine.job_insight.library_watch import CollectiveTimeouts, LibraryWatch
 from dap_mux.engine.job_insight.partial_moves import OnFound, PartialMoves
@@ -44,6 +49,7 @@ from dap_mux.engine.stops.client_events import ClientEvents
 from dap_mux.engine.stops.control import Control, StopWaiters
 from dap_mux.engine.values.inspect import Inspector
 from dap_mux.engine.values.meshes import Meshes
+from dap_mux.engine.values.replies import LastAnswers
 from dap_mux.pure.errors import PeerFault
 from dap_mux.pure.protocol.messages import Message
 from dap_mux.pure.rank_sets import RankId
@@ -111,10 +117,10 @@ class Engine:
 
     def _add_clients(self) -> None:
         core = self.core
-        progress = Progress(core)
+        progress, translation = Progress(core), TranslationSetup(core)
         self.notices = Notices(core)
         self.leave = ClientLeave(core, self.lifecycle, self.breakpoints)
-        self.initialize = ClientInitialize(core, self.capabilities)
+        self.initialize = ClientInitialize(core, self.capabilities, translation)
         self.attach = ClientAttach(
             core,
             self.lifecycle,
@@ -123,6 +129,7 @@ class Engine:
             progress,
             self.leave,
             self.notices,
+            translation,
         )
         self.deaths = Deaths(core, self.notices.notice)
         self.session_end = SessionEnd(
@@ -137,7 +144,9 @@ class Engine:
         self.job = JobRestart(core)
         kinds = {name: route.arguments for name, route in ROUTES.items()}
         sources = Sources(core, self.files)
-        self.inspector = Inspector(core, self.view, self.client_events, sources, kinds)
+        self.inspector = Inspector(
+            core, self.view, self.client_events, sources, kinds, LastAnswers(core)
+        )
         self.commands = SessionRequests(
             core, self.view, self.meshes, self.control, self.lifecycle, self.client_events
         )

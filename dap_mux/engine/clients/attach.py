@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from msgspec import Struct
+
 from dap_mux.engine import admission
 from dap_mux.engine.breakpoints.sync import Breakpoints
 from dap_mux.engine.clients.client_inputs import ClientLeave, TranslationSetup, is_on_windows
@@ -112,29 +114,19 @@ NO_LAUNCH: Final = "this session was not started to launch a job: use an attach 
 # The first controller's `attach` has the ranks attached; it is answered after its
 # `configurationDone` and never waits for absent ranks. Observers neither start, configure nor keep
 # a session.
-class ClientAttach:
+class ClientAttach(Struct, eq=False):
     """The engine's part that lets clients into the session."""
 
-    def __init__(
-        self,
-        core: SessionState,
-        lifecycle: Lifecycle,
-        breakpoints: Breakpoints,
-        client_events: ClientEvents,
-        progress: Progress,
-        leave: ClientLeave,
-        notices: Notices,
-    ) -> None:
-        self._core = core
-        self._lifecycle = lifecycle
-        self._breakpoints = breakpoints
-        self._client_events = client_events
-        self._leave = leave
-        self._notices = notices
-        self._progress = progress
-        self._translation = TranslationSetup(core)
-        self._set_up_by: Body = {}  # the first controller's arguments
-        self._finding: dict[int, ClientRequest] = {}
+    _core: SessionState
+    _lifecycle: Lifecycle
+    _breakpoints: Breakpoints
+    _client_events: ClientEvents
+    _progress: Progress
+    _leave: ClientLeave
+    _notices: Notices
+    _translation: TranslationSetup
+    _set_up_by: Body = {}  # the first controller's arguments
+    _finding: dict[int, ClientRequest] = {}
 
     def attach(self, request: ClientRequest) -> None:
         """`attach`, and `launch` where the job is ours: join the session."""

@@ -162,13 +162,12 @@ def exit_code(core: SessionState) -> int | None:
 # How a client introduces itself.
 
 
-class ClientInitialize:
+class ClientInitialize(Struct, eq=False):
     """The engine's part that answers `initialize`."""
 
-    def __init__(self, core: SessionState, capabilities: Capabilities) -> None:
-        self._core = core
-        self._capabilities = capabilities
-        self._translation = TranslationSetup(core)
+    _core: SessionState
+    _capabilities: Capabilities
+    _translation: TranslationSetup
 
     def initialize(self, request: ClientRequest) -> None:
         """`initialize`: answered here; what the ranks offer is known later, or already."""

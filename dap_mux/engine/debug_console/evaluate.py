@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
+from msgspec import Struct
+
 from dap_mux.engine.debug_console import console
 from dap_mux.engine.debug_console.console import COMMANDS, PYTHON_TOO, RANKS, Console
 from dap_mux.engine.debug_console.merged_values import (
@@ -124,25 +126,15 @@ ONE_RANK: Final = (
 )
 
 
-class Evaluation:
+class Evaluation(Struct, eq=False):
     """The engine's part that hears what a user types."""
 
-    def __init__(
-        self,
-        core: SessionState,
-        inspector: Inspector,
-        console: Console,
-        values: Values,
-        evaluator: RankSetEvaluator,
-        hovers: HoverEvaluator,
-    ) -> None:
-        self._core = core
-        self._inspector = inspector
-        self._console = console
-        self._values = values
-        self._trees = values.trees
-        self._evaluator = evaluator
-        self._hovers = hovers
+    _core: SessionState
+    _inspector: Inspector
+    _console: Console
+    _values: Values
+    _evaluator: RankSetEvaluator
+    _hovers: HoverEvaluator
 
     def evaluate(self, request: ClientRequest) -> None:
         """`evaluate`: a command of ours, an expression for several ranks, or one rank's Python."""
@@ -188,14 +180,16 @@ class Evaluation:
     def variables(self, request: ClientRequest) -> None:
         """`variables`: of several ranks' value from here, of one rank's from the rank."""
         reference = typed(request.arguments, ReferenceArguments).variablesReference
-        if not self._trees.owns(reference):
+        if not self._values.trees.owns(reference):
             self._inspector.to_owner(request)
             return
-        to_clients.respond(self._core, request, {"variables": self._trees.children(reference)})
+        to_clients.respond(
+            self._core, request, {"variables": self._values.trees.children(reference)}
+        )
 
     def set_variable(self, request: ClientRequest) -> None:
         """`setVariable`: in one rank."""
-        if self._trees.owns(typed(request.arguments, ReferenceArguments).variablesReference):
+        if self._values.trees.owns(typed(request.arguments, ReferenceArguments).variablesReference):
             to_clients.refuse(self._core, request, ONE_RANK)
             return
         self._inspector.to_owner(request)

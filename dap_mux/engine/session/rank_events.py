@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
-from msgspec import Raw
+from msgspec import Raw, Struct, field
 
 from dap_mux.engine.breakpoints.sync import Breakpoints
 from dap_mux.engine.messages import to_clients, to_ranks
@@ -47,28 +47,19 @@ MAX_RUNNING: Final = 65_536  # threads of one rank that are kept in mind
 USER_THREADS: Final = "dap-mux: threads in user code"  # as in `injected.attach.reports`
 
 
-class RankEvents:
+class RankEvents(Struct, eq=False):
     """The engine's part that hears the ranks."""
 
-    def __init__(
-        self,
-        core: SessionState,
-        view: View,
-        lifecycle: Lifecycle,
-        stops: Stops,
-        breakpoints: Breakpoints,
-        capabilities: Capabilities,
-        output: RankOutput,
-    ) -> None:
-        self._core = core
-        self._view = view
-        self._lifecycle = lifecycle
-        self._stops = stops
-        self._breakpoints = breakpoints
-        self._capabilities = capabilities
-        self._output = output
-        self.actor_told: Listeners[[Rank, ActorTold]] = Listeners()
-        self._loaded: Recent[int, None] = Recent(MAX_LOADED)  # by hash: names may be long
+    _core: SessionState
+    _view: View
+    _lifecycle: Lifecycle
+    _stops: Stops
+    _breakpoints: Breakpoints
+    _capabilities: Capabilities
+    _output: RankOutput
+    actor_told: Listeners[[Rank, ActorTold]] = field(default_factory=Listeners)
+    # By hash, because names may be long.
+    _loaded: Recent[int, None] = field(default_factory=lambda: Recent(MAX_LOADED))
 
     # The session's state
 

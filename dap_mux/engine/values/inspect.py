@@ -44,24 +44,16 @@ class _Early(Struct, eq=False):
 # Ids are exchanged on the way in and out by the handle-field table; everything else in the message
 # stays as it was. A reply that comes after its rank has run on carries ids of a stop that is over,
 # so it becomes an error rather than somebody else's data later.
-class Inspector:
+class Inspector(Struct, eq=False):
     """The engine's part that passes one client's question to one rank."""
 
-    def __init__(
-        self,
-        core: SessionState,
-        view: View,
-        client_events: ClientEvents,
-        sources: Sources,
-        kinds: Mapping[str, type[Struct]],
-    ) -> None:
-        self._core = core
-        self._view = view
-        self._client_events = client_events
-        self._sources = sources
-        self._kinds = kinds  # of the arguments of each request
-        self._last = LastAnswers(core)
-        self._early: list[_Early] = []
+    _core: SessionState
+    _view: View
+    _client_events: ClientEvents
+    _sources: Sources
+    _kinds: Mapping[str, type[Struct]]  # of the arguments of each request
+    _last: LastAnswers
+    _early: list[_Early] = []
 
     def to_owner(self, request: ClientRequest) -> None:
         """Pass a request to the rank that owns its handle."""
