@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 
@@ -22,6 +22,15 @@ def printable(text: str, keep: str = "\n\t") -> str:
 def one_line(text: str) -> str:
     """The same on one line: a newline in a rank's words must not look like a line of ours."""
     return printable(text, keep="")
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return the lines of a table, columns as wide as they must be."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
 
 
 # The known name that a mistyped one most likely stands for.

@@ -98,9 +98,9 @@ Tell: TypeAlias = Callable[[str, int, int], object]
 _Given: TypeAlias = "tuple[int, int] | None"
 
 
-# A process that is no rank yet watches for their start, and becomes a rank in it: before the
-# library meets the other ranks where the program passes its rank, else right behind it, in any case
-# before the first collective. Nothing of them is imported here.
+# A process that is no rank yet watches for the start of these libraries, and becomes a rank in it:
+# before the library meets the other ranks where the program passes its rank, else right behind it,
+# in any case before the first collective. Nothing of them is imported here.
 def watch_import(loader: Any, name: str, tell: Callable[..., Any]) -> None:
     """Have `tell` called once the module `name`, which `loader` is about to run, starts its ranks.
 

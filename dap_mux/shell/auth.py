@@ -139,10 +139,10 @@ def _unknown_token() -> Token:
     return Token(os.urandom(32).hex())
 
 
-# This user does not, through loopback or the unix socket. Every other user does, root included: a
-# port-forward into a pod arrives as root. The decision is made when a connection is accepted,
-# before anything is read from it. A peer whose user the kernel does not tell, for instance because
-# it has closed the connection already, must show the token.
+# This user need not show the token, through loopback or the unix socket. Every other user must,
+# root included: a port-forward into a pod arrives as root. The decision is made when a connection
+# is accepted, before anything is read from it. A peer whose user the kernel does not tell, for
+# instance because it has closed the connection already, must show the token.
 class Guard(Struct, frozen=True):
     """The token that a listener asks for. `asks_all`: even of this user."""
 

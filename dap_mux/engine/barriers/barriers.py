@@ -23,15 +23,15 @@ MOST_DOUBLED: Final = 6
 STOPS_WITHIN_S: Final = 5.0  # a rank that is told to stop in a condition; then it is told later
 
 
-# Where a barrier is set while ranks run, some have passed the line and perhaps wait for those
-# before it, in a collective. So its first rounds may fail: all run on, which brings ranks that wait
-# for each other into step, and the next round has more patience. Once all have met no round fails
-# any more.
-#
 # A rank waits in the breakpoint's condition, unless something else stops it: a breakpoint of
 # another kind on the line, a step that ends there and a pause win. What ends its wait is the
 # complete set, the end of the breakpoint or of the rank's connection, or a `continue`. Then the
 # round is over for it, and the next time that it comes by is another round.
+#
+# Where a barrier is set while ranks run, some have passed the line and perhaps wait for those
+# before it, in a collective. So its first rounds may fail: all run on, which brings ranks that wait
+# for each other into step, and the next round has more patience. Once all have met no round fails
+# any more.
 class Barriers:
     """The engine's part that knows who waits for whom. It owns `Rank.at_barrier`.
 

@@ -12,9 +12,6 @@ from msgspec import Struct
 from dap_mux.engine.debug_console.merged_values import (
     RankSetEvaluator,
     Values,
-    of_groups,
-    of_list,
-    table,
 )
 from dap_mux.engine.messages import to_clients
 from dap_mux.engine.messages.to_ranks import Join
@@ -26,10 +23,21 @@ from dap_mux.engine.state.threads import View
 from dap_mux.engine.values.meshes import Meshes
 from dap_mux.pure.errors import UsageError
 from dap_mux.pure.insight.compare import Tolerance
-from dap_mux.pure.printable import did_you_mean
+from dap_mux.pure.printable import aligned, did_you_mean
 from dap_mux.pure.protocol.messages import Body
 from dap_mux.pure.rank_sets import STATES, split_leading, split_prefix, with_group
+from dap_mux.pure.rank_sets.rank_rows import (
+    COLUMNS,
+    FOLD_ABOVE,
+    Row,
+    classes,
+    count_text,
+    id_of,
+    qualified_function,
+    reason,
+)
 from dap_mux.pure.rank_sets.tokens import NAME
+from dap_mux.pure.rank_sets.world import label
 from dap_mux.pure.remote import MAX_PARSED_CHARS, is_program
 
 # Tells our commands in a debug console from Python.
@@ -145,7 +153,7 @@ class Console(Struct, eq=False):
         if not rows:
             known = did_you_mean(rest, COMMANDS)
             raise UsageError(f"no command %{rest[:_QUOTED]}: {known}")
-        lines = table(("", ""), rows)[1:]
+        lines = aligned(rows)
         self._say(request, "\n".join([*lines, *([] if rest else [PYTHON])]))
 
     def list_ranks(self, request: ClientRequest, rest: str) -> None:
@@ -224,6 +232,42 @@ class Console(Struct, eq=False):
         join = Join(self._core, groups, told)
         for group in groups:
             self._meshes.read(group, partial(join.arrive, group))
+
+
+def of_list(body: Body, *, folded: bool | None = None) -> str:
+    """Return `list` as a table; by default many ranks are folded to a row for each class."""
+    ranks: list[Row] = body["ranks"]
+    if folded or (folded is None and len(ranks) > FOLD_ABOVE):
+        rows = [_cells(members) for members in classes(ranks)]
+    else:
+        rows = [_cells([row]) for row in ranks]
+    counts = count_text(body["counts"])
+    return "\n".join([*(aligned([COLUMNS, *rows]) if rows else []), counts or "no ranks"])
+
+
+def _cells(members: list[Row]) -> tuple[str, ...]:
+    first = members[0]
+    hosts = {row["host"] for row in members}
+    return (
+        first["group"],
+        label(map(id_of, members)),
+        str(first["coords"] or "") if len(members) == 1 else "",
+        (first["host"] or "") if len(hosts) == 1 else f"{len(hosts)} hosts",
+        qualified_function(first),
+        str(first["line"] or ""),
+        first["state"],
+        reason(first),
+    )
+
+
+def of_groups(body: Body) -> str:
+    """`groups`, one line each: who is in it now, and how it was defined."""
+    lines = [
+        f"@{one['name']}: {one['ranks'] or '(empty)'}"
+        + (f" ({one['definition']})" if one["definition"] != one["ranks"] else "")
+        for one in body["groups"]
+    ]
+    return "\n".join(lines) or "no names yet"
 
 
 FORMS: Final = {"classes": True, "full": False}

@@ -125,7 +125,7 @@ def _problem(role: str, command: str, route: Route[PartsT] | None) -> str:
     return ""
 
 
-# What we offer: computed from the routing table and the ranks' offers, so it cannot lie.
+# Capabilities are computed from the routing table and the ranks' offers, so they cannot lie.
 
 # What debugpy has offered for years: assumed until the first rank speaks.
 FILTERS: Final[list[Body]] = [

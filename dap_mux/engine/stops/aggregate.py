@@ -33,14 +33,14 @@ class HeldOutput(Protocol):
         """Send it, at least all of these ranks."""
 
 
-# A rank that is late to a step runs the command that its class was given meanwhile
-# (`Rank.deferred`), so that the class stays together; one that stops for another reason is shown
-# where it is.
-#
 # A stop counts once its stack is known, for classes are compared by stacks. It is then announced
 # with all others that settle within the window; at once when nobody is left who may stop, or when
 # the step it ends is complete. Stops that follow while a client has not taken in the last ones
 # wait, too: some editors lose the first one's stack over the second.
+#
+# A rank that is late to a step runs the command that its class was given meanwhile
+# (`Rank.deferred`), so that the class stays together; one that stops for another reason is shown
+# where it is.
 class Stops:
     """The engine's part that owns `Rank.stop`, `run` and `deferred`."""
 

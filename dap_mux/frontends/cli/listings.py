@@ -22,7 +22,7 @@ from dap_mux.frontends.console.screen import (
     show_stacks,
 )
 from dap_mux.pure.errors import UsageError
-from dap_mux.pure.printable import one_line
+from dap_mux.pure.printable import aligned, one_line
 from dap_mux.system.config import Config
 from dap_mux.system.session_files import HOST_PORT, HOW_TO_START, SessionFile, find, running
 
@@ -151,11 +151,7 @@ def columns(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     cells = [[_cell(value) for value in row] for row in rows]
     shown = [index for index in range(len(head)) if any(row[index] for row in cells)]
     lines = [[row[index] for index in shown] for row in [list(head), *cells]]
-    widths = [max(len(line[place]) for line in lines) for place in range(len(shown))]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-        for line in lines
-    )
+    return "\n".join(aligned(lines))
 
 
 def _cell(value: object) -> str:

@@ -65,9 +65,9 @@ NO_DEBUGGER: Final = (
 ON_THEIR_WAY: Final = frozenset({NOBODY_DEBUGS, "connecting"})
 
 
-# Asked of a session; or of processes of this machine, which are looked at from outside; or of ranks
-# wherever else they run: a session is then opened over them for as long as the answer takes; or of
-# the files that a job has left.
+# `why` is asked of a session; or of processes of this machine, which are looked at from outside; or
+# of ranks wherever else they run: a session is then opened over them for as long as the answer
+# takes; or of the files that a job has left.
 def main(args: Namespace) -> int:
     """Show the verdict; the exit code is the verdict's."""
     if args.folder is not None:

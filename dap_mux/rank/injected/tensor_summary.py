@@ -84,8 +84,8 @@ def all_threads() -> list[threading.Thread]:
     return list((enumerate_all or threading.enumerate)())
 
 
-# This imports nothing that is not there already, and leaves nothing behind. What it cannot find out
-# is left out of the summary. Two things it must not do, for they would hang the rank: wait for a
+# A summary imports nothing that is not there already, and leaves nothing behind. What cannot be
+# found out is left out of it. Two things it must not do, for they would hang the rank: wait for a
 # device that is busy, perhaps with a collective that never ends, and start a collective of its own
 # (as operators of a `DTensor` do).
 def in_time(device: str, about: About, work: Callable[[About], str | None]) -> str | None:

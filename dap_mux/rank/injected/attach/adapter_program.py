@@ -34,10 +34,10 @@ LEAVE_WITHIN_S = 10.0
 """Of clients that have been told of the end."""
 
 
-# The program of the process that `adapter_keeper` starts; otherwise it is what `debugpy.listen`
-# starts. debugpy's own ends, or accepts nobody any more, when it writes to a client that has gone
-# (measured): an answer to `evaluate`, the event `initialized`, the greeting of a new client while
-# the last one still takes its leave.
+# `adapter_keeper` starts this program; otherwise it is what `debugpy.listen` starts. debugpy's own
+# ends, or accepts nobody any more, when it writes to a client that has gone (measured): an answer
+# to `evaluate`, the event `initialized`, the greeting of a new client while the last one still
+# takes its leave.
 def survive_broken_clients() -> None:
     """Drop what cannot be written to a client: the end of its connection is noticed anyway.
 
