@@ -1,4 +1,4 @@
-"""The session that started this job, and whether it has gone."""
+"""The session that started this job, and whether it has gone; Ctrl-C while a rank starts."""
 
 from __future__ import annotations
 

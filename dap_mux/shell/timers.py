@@ -1,4 +1,4 @@
-"""Many deadlines behind one timer of the event loop.
+"""Many deadlines behind one timer of the event loop, and when Python looks for garbage.
 
 Each rank has several deadlines at a time, and nearly all are cancelled: a timer of the loop's for
 each costs ten times as much memory, and twice the time, of an entry in a heap.

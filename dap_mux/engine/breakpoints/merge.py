@@ -1,4 +1,4 @@
-"""One breakpoint over many ranks: which ranks have it, and what its client is told."""
+"""One breakpoint over many ranks: as it is read, which ranks have it, what its client is told."""
 
 from __future__ import annotations
 

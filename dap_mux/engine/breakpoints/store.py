@@ -1,4 +1,4 @@
-"""Each client's breakpoints at each place, and the meaning of the ranks' breakpoint ids."""
+"""Each client's breakpoints at each place: kept, sent to ranks, and the meaning of ranks' ids."""
 
 from __future__ import annotations
 

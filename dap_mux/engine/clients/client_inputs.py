@@ -1,4 +1,4 @@
-"""Clients' connections and messages, up to the request that a message is."""
+"""How clients come and go: their connections, their messages up to the request, their leaving."""
 
 from __future__ import annotations
 

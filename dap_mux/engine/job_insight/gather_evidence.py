@@ -1,4 +1,4 @@
-"""Samples of many ranks, one after the other, from inside and from outside; no rank is stopped."""
+"""Samples of many ranks, from inside and outside, for `why` and `stacks`; no rank is stopped."""
 
 from __future__ import annotations
 

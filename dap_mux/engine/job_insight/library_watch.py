@@ -1,4 +1,4 @@
-"""Look now and then at what torch has come to know in the ranks, so that nobody has to ask."""
+"""Watches what torch knows in the ranks: meshes, compiled code, time-outs of collectives."""
 
 from __future__ import annotations
 

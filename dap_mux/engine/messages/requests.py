@@ -1,4 +1,4 @@
-"""A client's requests: each finds its route, and none stays without an answer."""
+"""A client's requests: each finds its route, none stays without an answer; what routes offer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers and events to clients. Every request is answered exactly once."""
+"""Answers, events and messages to clients. Every request is answered exactly once."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""A rank's death, told once: how it ended, and the newest place that is known of it.
-
-An end in peace (exit code 0, or a program that is over and whose code is unknown) is no death,
-nor is an end that the session itself has brought about.
-"""
+"""Deaths of ranks, each reported once with the newest place known; processes that ranks start."""
 
 from __future__ import annotations
 
@@ -27,6 +23,8 @@ COALESCE_WINDOW_S: Final = 0.2  # ranks that die alike within it share a line
 UNSEEN_END: Final = "ended for an unknown reason"
 
 
+# An end in peace (exit code 0, or a program that is over and whose code is unknown) is no death,
+# nor is an end that the session itself has brought about.
 class Deaths(Struct, eq=False):
     """The engine's part that tells of ranks that have died."""
 

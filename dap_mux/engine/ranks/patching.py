@@ -1,4 +1,4 @@
-"""Patches a rank as it is attached, before it runs on."""
+"""Patches a rank as it is attached, before it runs on; what its release of debugpy needs."""
 
 from __future__ import annotations
 

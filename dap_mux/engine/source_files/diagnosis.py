@@ -1,4 +1,4 @@
-"""Finds files that are missing in a rank, or differ from the client's: once per rank and file."""
+"""Finds files that are missing in a rank, or differ from the client's, and says so."""
 
 from __future__ import annotations
 

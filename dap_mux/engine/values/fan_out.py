@@ -1,4 +1,4 @@
-"""One expression to a set of ranks, and their answers, by a time."""
+"""One expression to a set of ranks, and their answers, by a time; `compare`, which groups them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The replies of ranks that are asked for a value; who has none by a time is missing."""
+"""Replies of ranks that are asked for a value; a rank without one by a time is missing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`dap-mux list`, `sessions` and `config show`: what there is, as a table or as JSON."""
+"""Commands that show what a session knows: `list`, `sessions`, `config`, `cast`, `stacks`, ..."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a console writes: a terminal with colour and drawn tables, or plain lines.
+"""Where a console writes, and how responses read: on a terminal, or as plain lines.
 
 All text that is shown passes through here, and control characters in it are escaped: the output
 of ranks must never control the user's terminal.

@@ -1,4 +1,4 @@
-"""The doctor's observations: endpoints of ranks, sessions, the folder's configurations."""
+"""The doctor's observations: endpoints of ranks, also probed; sessions; configurations."""
 
 from __future__ import annotations
 

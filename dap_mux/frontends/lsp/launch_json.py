@@ -1,4 +1,4 @@
-"""launch.json: the configurations for sessions, and the rank sets and hosts in them."""
+"""launch.json while it is edited: the configurations for sessions, and rank sets in them."""
 
 from __future__ import annotations
 

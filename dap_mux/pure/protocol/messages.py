@@ -1,4 +1,4 @@
-"""The envelope of a DAP message (DAP, "Base Protocol": ProtocolMessage and its three kinds).
+"""The envelope of a DAP message (DAP, "Base Protocol"), and its framing.
 
 A proxy edits, it does not re-model: `arguments` and `body` stay `Raw` JSON, so that unknown
 fields survive and a message that needs no change is never decoded.

@@ -1,4 +1,4 @@
-"""Ranks at the head of a text: of a condition, which may hold `$rank` too, and of a command."""
+"""Rank sets in users' texts: at the head of conditions and commands, and their completion."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A snapshot of the session's ranks, and the interface of the rank sets evaluated against it."""
+"""A snapshot of the session's ranks, and the interface of rank sets evaluated against it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every cause the doctor knows: one row each.
+"""Every cause the doctor knows, one row each, and how findings are printed.
 
 An unreachable rank has one cause: the first of `REACHING` that applies to its endpoint; ranks with
 the same cause are reported together. Every row of `OTHERS` examines all observations.

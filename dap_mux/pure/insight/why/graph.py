@@ -1,4 +1,4 @@
-"""Who waits for whom: one graph for every verdict about ranks that wait for each other."""
+"""A graph of ranks that wait for each other, for every verdict; ranks that the debugger holds."""
 
 from __future__ import annotations
 
