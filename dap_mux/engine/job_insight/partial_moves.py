@@ -7,7 +7,7 @@ a collective. After some time they are looked at, and once more later if they do
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from msgspec import Struct, field
 
@@ -16,29 +16,11 @@ from dap_mux.engine.state.rank import Rank
 from dap_mux.engine.state.session import Listeners, SessionState
 from dap_mux.pure.rank_sets.world import DebuggeeId
 
+if TYPE_CHECKING:  # only a session that finds some needs what looks for them
+    from dap_mux.pure.insight.why.graph import HeldUp
+
 LOOK_AFTER_S: Final = (2.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 """Pauses before each look; most steps have ended before the first."""
-
-
-class HeldUp(Protocol):
-    """Ranks that wait for others that stand."""
-
-    @property
-    def waiting(self) -> tuple[DebuggeeId, ...]:
-        """Those that wait."""
-
-    @property
-    def held(self) -> tuple[DebuggeeId, ...]:
-        """Those that stand."""
-
-    @property
-    def wait(self) -> str:
-        """Return the text for a rank's row."""
-
-    @property
-    def sentence(self) -> str:
-        """Return what users are told."""
-
 
 OnFound: TypeAlias = "Callable[[list[HeldUp]], None]"
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 from msgspec import Struct
 
 from dap_mux.engine.barriers.barriers import Barriers
 from dap_mux.engine.messages import to_clients, to_ranks
+from dap_mux.engine.ranks.patching import AttachRequest
 from dap_mux.engine.state.client import Client, ClientRequest
 from dap_mux.engine.state.rank import Deferred, Rank, Reply, StepRun, Stop
 from dap_mux.engine.state.selection import STEPS, class_of, focused, give_focus, targets
@@ -28,12 +29,6 @@ from dap_mux.pure.rank_sets.world import DebuggeeId, label
 NOT_FOR_RANKS = frozenset({"threadId", "singleThread"})
 
 
-class AttachedRanks(Protocol):
-    """The part that attaches the ranks."""
-
-    arguments: Body  # that they are attached with
-
-
 # debugpy never answers a `continue` to a running rank, so `continue` goes only to a rank with an
 # unresolved stop; while a pause is under way its stop is awaited first. Nothing here ever waits for
 # a rank that cannot stop yet.
@@ -45,7 +40,7 @@ class Control:
         core: SessionState,
         view: View,
         client_events: ClientEvents,
-        attached: AttachedRanks,
+        attached: AttachRequest,
         output: HeldOutput,
         barriers: Barriers,
     ) -> None:
