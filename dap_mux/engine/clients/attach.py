@@ -25,7 +25,7 @@ from dap_mux.pure.protocol.validation import BadArguments, typed
 # Attributes that a joining client asks for and does not get, in plain words.
 #
 # One session has one set of attributes for its ranks: those of its first controller. Where the
-# client's files are is its own matter (`translation_setup`), and so is what only its editor acts
+# client's files are is its own matter (`TranslationSetup`), and so is what only its editor acts
 # on.
 
 # Attributes of one client, or of its editor: they may differ.

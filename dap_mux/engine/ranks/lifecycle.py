@@ -36,7 +36,7 @@ LEFT: Final = frozenset({Phase.IDLE, Phase.RELEASED})
 # `Lifecycle` decides; its parts carry out. Their rules guard against the ways in which debugpy was
 # seen to lose a rank: one connection at a time, which is kept (`connector`); no `attach` before the
 # adapter is ready, and children kept from waiting before the rank runs on (`handshake`);
-# `disconnect` and its answer before the connection ends (`departure`), and a pause before the next
+# `disconnect` and its answer before the connection ends (`Departure`), and a pause before the next
 # one. One more is `control`'s: `continue` only for a rank that is stopped.
 class Lifecycle:
     """The engine's part that decides what becomes of ranks."""
