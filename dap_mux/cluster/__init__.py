@@ -1,4 +1,6 @@
 """Finding and starting ranks.
 
-Each kind of source is one module, and whatever it talks to, it returns a list of `RankRecord`.
+`local` and `launcher` start them. Each place where ranks run already is one module or folder
+(`framework_source`, `kubernetes`, `openpai`, `pid`, `slurm`, `ssh`); whatever it talks to, a list
+of `RankRecord` comes back.
 """
