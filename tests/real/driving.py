@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 from dap_mux.client import DapClient, Json
-from dap_mux.engine.settings import Settings
+from dap_mux.engine import Settings
 from tests.support.processes.commands import LIMIT, Command, line_of
 from tests.support.processes.ranks import Rank
 from tests.support.processes.run_command import LAUNCH
