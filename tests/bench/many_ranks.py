@@ -1,4 +1,4 @@
-"""Requests and stops of many ranks: `cast`, `stacks`, and what has no bound."""
+"""Requests to many ranks: `cast` and `stacks`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import socket
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from statistics import median, quantiles
-from time import perf_counter
 from typing import Final
 
 from tests.bench.figures import Figure, at_most, not_measured, shown, within
@@ -41,10 +40,6 @@ def forward(layers):
 while True:
     forward(16)
 """
-STOP_OF: Final = 256
-LISTED: Final = 30
-PRINTERS: Final = 4
-PRINTED: Final = 25_000  # for each
 
 
 def cast() -> Iterator[Figure]:
@@ -147,43 +142,3 @@ def _asked(wire: Wire, ranks: int) -> float:
     (thread,) = timed.body["threads"]
     assert thread["ranks"] == f"0-{ranks - 1}", thread["ranks"]
     return timed.seconds
-
-
-def further() -> Iterator[Figure]:
-    """What has no bound and is worth watching: many ranks, much output."""
-    yield from _many_ranks()
-    yield _output()
-
-
-def _many_ranks() -> Iterator[Figure]:
-    with (
-        helper("fake_ranks", STOP_OF) as (_, ports),
-        proxy(ports) as through,
-        Wire(through.port) as wire,
-    ):
-        start = perf_counter()
-        attach(wire, PATH, LINES[:1], rows=False)
-        wire.until_all(STOP_OF, "running")
-        yield Figure(f"attach {STOP_OF} fake ranks", shown(perf_counter() - start))
-        answers = [wire.timed("list").seconds for _ in range(LISTED)]
-        yield Figure(f"list of {STOP_OF} ranks, p50", shown(median(answers)))
-        start, cpu = perf_counter(), through.cpu
-        wire.send("evaluate", {"expression": "stop"})
-        wire.event("stopped")
-        yield Figure(f"{STOP_OF} ranks stop, until told", shown(perf_counter() - start))
-        yield Figure("CPU for each rank's stop", shown((through.cpu - cpu) / STOP_OF))
-
-
-def _output() -> Figure:
-    with (
-        helper("fake_ranks", PRINTERS) as (_, ports),
-        proxy(ports) as through,
-        Wire(through.port) as wire,
-    ):
-        attach(wire, PATH)
-        before, told = through.cpu, 0
-        wire.send("evaluate", {"expression": f"print {PRINTED}"})
-        while told < PRINTED:
-            told += wire.event("output")["output"].count("\n")
-        used = (through.cpu - before) / (PRINTERS * PRINTED)
-    return Figure("CPU for each output event", shown(used))

@@ -24,7 +24,6 @@ BENCHMARKS: Final = {
     "monarch": "monarch",
     "vscode": "windows",
     "language_server": "language_server",
-    "further": "many_ranks",
     "growth": "growth",
     "startup": "startup",
     "differ": "evaluate",
