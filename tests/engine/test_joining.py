@@ -152,34 +152,3 @@ def test_the_first_leaves_and_the_second_goes_on(play: Play) -> None:
     second.ask("next", threadId=book.thread(0))
     book.wait(1)
     assert second.of("stopped")[-1]["reason"] == "step"
-
-
-class TestRestartOfAnAttachedEditor:
-    """`disconnect` with `restart`: it attaches again at once, and the job waits for it as it is."""
-
-    def test_ranks_stay_as_they_are(self, play: Play) -> None:
-        """The stopped one stays stopped, and is shown to whoever comes back.
-
-        VS Code also says `terminateDebuggee`, of a job that it could not start again.
-        """
-        book = play(2, owns_job=True)
-        client = attached(book)
-        book.hits(LINE, 0)
-        client.ask("disconnect", restart=True, terminateDebuggee=True)
-        book.wait(3)
-        assert book.rank(0).data.stopped
-        again = attached(book, "again")
-        assert [one["state"] for one in again.ask("list").body["ranks"]] == ["stopped", "running"]
-        book.wait(30)
-        assert book.rank(0).data.stopped
-        assert book.rank(0).last_breakpoints == [{"line": LINE}]
-
-    def test_nobody_comes_back(self, play: Play) -> None:
-        """After some seconds it is as if it had left for good."""
-        book, client = play.attached(2)
-        book.hits(LINE, 0)
-        client.ask("disconnect", restart=True)
-        book.wait(30)
-        assert not book.rank(0).data.stopped
-        assert book.rank(0).last_breakpoints == []
-        assert [rank.phase.name for rank in book.engine.core.ranks.values()] == ["IDLE"] * 2

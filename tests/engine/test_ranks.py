@@ -6,7 +6,6 @@ from typing import Final
 
 import pytest
 
-from dap_mux.engine import inputs
 from dap_mux.pure.endpoint import Traits
 from tests.engine.conftest import Play
 from tests.engine.scenes import (
@@ -335,57 +334,6 @@ def test_vscode_sees_classes(play: Play) -> None:
     client.press(client.editor.press_f10())
     book.wait(0.6)
     assert client.editor.arrow == (book.thread(1), LINE + 1)
-
-
-def test_restart(play: Play) -> None:
-    """`restart`: the same rows and breakpoints over new processes; the session does not end."""
-    book = play(2, owns_job=True)
-    client = attached(book, command="launch")
-    assert client.of("capabilities")[-1] == {"capabilities": {"supportsRestartRequest": True}}
-    book.hits(LINE, 1)
-    assert client.ask("restart").body == {}
-    assert "already" in client.ask("restart").refusal
-    for number in range(2):
-        book.exits(number)
-        book.exited(number, -15)
-        book.rank(number).last_breakpoints = []
-    book.wait(3)
-    assert client.of("terminated") == []
-    for number in range(2):
-        book.know(number, ready=False, announces=True)
-    book.feed(inputs.JobRestarted())
-    assert states(client) == ["waiting", "waiting"]
-    for number in range(2):
-        book.know(number, pid=4711 + number)
-    book.wait(1)
-    assert states(client) == ["running", "running"]
-    assert book.rank(0).last_breakpoints
-    threads = [body["threadId"] for body in client.of("thread") if body["reason"] == "started"]
-    assert threads[-2:] == [book.thread(0), book.thread(1)]
-    assert len(client.of("initialized")) == 1
-
-
-def test_restart_that_fails(play: Play) -> None:
-    """The program is gone meanwhile: the session says so, and ends."""
-    book = play(1, owns_job=True)
-    client = attached(book, command="launch")
-    assert client.ask("restart").body == {}
-    book.exits(0)
-    book.exited(0, -15)
-    book.feed(inputs.JobRestarted("cannot start rank 0: python: no such file"))
-    book.pump()
-    assert "cannot start rank 0" in client.of("output")[-1]["output"]
-    assert len(client.of("terminated")) == 1
-    assert book.finished
-
-
-@pytest.mark.parametrize("owns_job", [True, False])
-def test_restart_of_a_guest(play: Play, owns_job: bool) -> None:
-    """A client that did not launch the job cannot restart it: Restart is beside Continue."""
-    book = play(2, owns_job=owns_job)
-    client = attached(book)
-    assert "this client has launched" in client.ask("restart").refusal
-    assert not any("supportsRestartRequest" in str(body) for body in client.of("capabilities"))
 
 
 def test_ranks_that_come_after_the_last_client_has_left(play: Play) -> None:

@@ -1,0 +1,91 @@
+"""`restart`: of a job that the client has launched, and of an editor that attaches again."""
+
+from __future__ import annotations
+
+import pytest
+
+from dap_mux.engine import inputs
+from tests.engine.conftest import Play
+from tests.engine.scenes import LINE, attached, states
+
+
+def test_restart(play: Play) -> None:
+    """`restart`: the same rows and breakpoints over new processes; the session does not end."""
+    book = play(2, owns_job=True)
+    client = attached(book, command="launch")
+    assert client.of("capabilities")[-1] == {"capabilities": {"supportsRestartRequest": True}}
+    book.hits(LINE, 1)
+    assert client.ask("restart").body == {}
+    assert "already" in client.ask("restart").refusal
+    for number in range(2):
+        book.exits(number)
+        book.exited(number, -15)
+        book.rank(number).last_breakpoints = []
+    book.wait(3)
+    assert client.of("terminated") == []
+    for number in range(2):
+        book.know(number, ready=False, announces=True)
+    book.feed(inputs.JobRestarted())
+    assert states(client) == ["waiting", "waiting"]
+    for number in range(2):
+        book.know(number, pid=4711 + number)
+    book.wait(1)
+    assert states(client) == ["running", "running"]
+    assert book.rank(0).last_breakpoints
+    threads = [body["threadId"] for body in client.of("thread") if body["reason"] == "started"]
+    assert threads[-2:] == [book.thread(0), book.thread(1)]
+    assert len(client.of("initialized")) == 1
+
+
+def test_restart_that_fails(play: Play) -> None:
+    """The program is gone meanwhile: the session says so, and ends."""
+    book = play(1, owns_job=True)
+    client = attached(book, command="launch")
+    assert client.ask("restart").body == {}
+    book.exits(0)
+    book.exited(0, -15)
+    book.feed(inputs.JobRestarted("cannot start rank 0: python: no such file"))
+    book.pump()
+    assert "cannot start rank 0" in client.of("output")[-1]["output"]
+    assert len(client.of("terminated")) == 1
+    assert book.finished
+
+
+@pytest.mark.parametrize("owns_job", [True, False])
+def test_restart_of_a_guest(play: Play, owns_job: bool) -> None:
+    """A client that did not launch the job cannot restart it: Restart is beside Continue."""
+    book = play(2, owns_job=owns_job)
+    client = attached(book)
+    assert "this client has launched" in client.ask("restart").refusal
+    assert not any("supportsRestartRequest" in str(body) for body in client.of("capabilities"))
+
+
+class TestOfAnAttachedEditor:
+    """`disconnect` with `restart`: it attaches again at once, and the job waits for it as it is."""
+
+    def test_ranks_stay_as_they_are(self, play: Play) -> None:
+        """The stopped one stays stopped, and is shown to whoever comes back.
+
+        VS Code also says `terminateDebuggee`, of a job that it could not start again.
+        """
+        book = play(2, owns_job=True)
+        client = attached(book)
+        book.hits(LINE, 0)
+        client.ask("disconnect", restart=True, terminateDebuggee=True)
+        book.wait(3)
+        assert book.rank(0).data.stopped
+        again = attached(book, "again")
+        assert [one["state"] for one in again.ask("list").body["ranks"]] == ["stopped", "running"]
+        book.wait(30)
+        assert book.rank(0).data.stopped
+        assert book.rank(0).last_breakpoints == [{"line": LINE}]
+
+    def test_nobody_comes_back(self, play: Play) -> None:
+        """After some seconds it is as if it had left for good."""
+        book, client = play.attached(2)
+        book.hits(LINE, 0)
+        client.ask("disconnect", restart=True)
+        book.wait(30)
+        assert not book.rank(0).data.stopped
+        assert book.rank(0).last_breakpoints == []
+        assert [rank.phase.name for rank in book.engine.core.ranks.values()] == ["IDLE"] * 2
