@@ -102,3 +102,29 @@ def frame_of(client: Client, thread: int) -> int:
     frames = client.ask("stackTrace", threadId=thread).body["stackFrames"]
     id: int = frames[0]["id"]
     return id
+
+
+def reasons(client: Client) -> list[str | None]:
+    """The ranks' reasons, as `list` says them to the client."""
+    return [entry["reason"] for entry in client.ask("list").body["ranks"]]
+
+
+def names(client: Client) -> list[str]:
+    """The names of the client's rows."""
+    return [row["name"] for row in client.ask("threads").body["threads"]]
+
+
+def lines(book: Playbook) -> list[int]:
+    """Where the ranks' programs are."""
+    return [rank.program.line for rank in book.ranks.values()]
+
+
+def stopped_ranks(book: Playbook) -> list[int]:
+    """The numbers of the ranks that have stopped."""
+    return [rank.number for rank in book.ranks.values() if rank.data.stopped]
+
+
+def values_are(book: Playbook, name: str, *values: str) -> None:
+    """What each rank has under this name."""
+    for rank, value in zip(book.ranks.values(), values, strict=True):
+        rank.data.values[name] = value

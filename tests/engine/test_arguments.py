@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.engine.conftest import Play
-from tests.engine.scenes import LINE, attach, attached
+from tests.engine.scenes import LINE, attach
 from tests.support.scripted.playbook import PATH
 
 AT = {"source": {"path": PATH}}
+WRONG: list[dict[str, object]] = [
+    {},
+    {"line": None},
+    {"line": "7"},
+    {"line": 7, "condition": 5},
+    {"line": 7, "self": 1},
+]
 NULLS = {"line": LINE, "condition": None, "hitCondition": None, "logMessage": None}
 
 
@@ -24,29 +29,13 @@ def test_null_in_a_breakpoint_is_absent(play: Play) -> None:
     assert book.rank(0).last_breakpoints == [{"line": LINE}]
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [{}, {"line": None}, {"line": "7"}, {"line": 7, "condition": 5}, {"line": 7, "self": 1}],
-)
-def test_a_wrong_breakpoint_reaches_no_rank(wrong: dict[str, object], rehearse: Play) -> None:
-    book = rehearse(2)
-    client, other = attached(book, "client"), attached(book, "other")
-    told = len(other.events)
-    for rank in book.ranks.values():
-        rank.last_breakpoints = []
-    refusal = client.ask_wrongly("setBreakpoints", {**AT, "breakpoints": [wrong]}).refusal
-    assert refusal.startswith(
-        ("setBreakpoints: breakpoints[0].", "setBreakpoints: debugpy accepts")
-    )
-    assert all(rank.last_breakpoints == [] for rank in book.ranks.values())
-    assert len(other.events) == told
-    assert client.ask("list").body["counts"]["running"] == 2
-
-
 def test_what_is_refused_leaves_all_as_it_was(play: Play) -> None:
     """Wrong arguments of several requests; the client goes on with right ones."""
     book, client = play.stopped(2)
+    for rank in book.ranks.values():
+        rank.last_breakpoints = []
     for command, arguments in (
+        *(("setBreakpoints", {**AT, "breakpoints": [wrong]}) for wrong in WRONG),
         ("source", {"source": 5, "sourceReference": 0}),
         ("stackTrace", {"threadId": "1"}),
         ("evaluate", {"expression": None}),
@@ -56,6 +45,7 @@ def test_what_is_refused_leaves_all_as_it_was(play: Play) -> None:
         ("continue", {"threadId": [1]}),
     ):
         assert client.ask_wrongly(command, arguments).refusal.startswith(f"{command}: ")
+    assert all(rank.last_breakpoints == [] for rank in book.ranks.values())
     assert client.ask("evaluate", expression="loss", context="watch").body["result"] == "0"
     client.ask("continue", threadId=book.thread(0))
     assert not any(rank.dead for rank in book.ranks.values())

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import random
 from typing import Any
 
-import pytest
-
 from dap_mux.pure.rank_sets import Mesh
-from tests.conftest import rounds
 from tests.engine.conftest import Play
 from tests.engine.scenes import (
     LINE,
@@ -16,7 +12,8 @@ from tests.engine.scenes import (
     attached,
     editing,
     introduce,
-    states,
+    names,
+    reasons,
     stopped,
     told_by_us,
 )
@@ -48,15 +45,6 @@ def arrive(book: Playbook, *ranks: int) -> None:
 def waits(condition: str = "True", compared: str = "null", others: str = "null") -> str:
     """The condition that a rank gets for the first breakpoint."""
     return f"{condition}  # dap-mux waits [1,{compared},{others}]"
-
-
-def reasons(client: Client) -> list[str | None]:
-    """The reasons that `list` shows."""
-    return [entry["reason"] for entry in client.ask("list").body["ranks"]]
-
-
-def names(client: Client) -> list[str]:
-    return [thread["name"] for thread in client.ask("threads").body["threads"]]
 
 
 def stops(client: Client) -> int:
@@ -151,105 +139,6 @@ def test_continue_of_ranks_that_are_stopped_elsewhere_frees_none(play: Play) -> 
     assert reasons(client) == ["barrier 2/3"] * 2 + [None]
 
 
-# Rounds that may fail
-
-
-def late(book: Playbook, /, **wanted: Any) -> Client:
-    """A client that sets a barrier into ranks that run."""
-    client = attached(book)
-    with book.quietly("the breakpoint is a barrier"):
-        set_one(client, **(wanted or {"condition": "barrier"}))
-    return client
-
-
-def test_set_while_ranks_run(play: Play) -> None:
-    """Rank 1 has passed the line and waits for rank 0: that is let go, and then they are in step.
-
-    After they have met they wait for each other as long as it takes.
-    """
-    book, client = play.scene(2, late)
-    arrive(book, 0)
-    book.wait(0.9)
-    assert runs(book, 0) == []
-    book.wait(0.1)
-    assert runs(book, 0) == [0]
-    assert stops(client) == 0
-    arrive(book, 1, 0)
-    assert stops(client) == 1
-    client.ask("continue", threadId=1)
-    arrive(book, 0)
-    book.wait(600)
-    assert reasons(client) == ["barrier 1/2", None]
-
-
-def test_ranks_that_are_three_seconds_apart_meet(play: Play) -> None:
-    """Each further round has twice the patience."""
-    book, client = play.scene(2, late)
-    for patience in (1, 2):
-        arrive(book, 0)
-        book.wait(patience)
-        assert runs(book, 0) == [0]
-    arrive(book, 0)
-    book.wait(3)
-    arrive(book, 1)
-    assert stops(client) == 1
-
-
-def test_who_is_missing_is_told_though_rounds_fail(play: Play) -> None:
-    """Once others have waited for 5 s altogether; and once."""
-    book, client = play.scene(2, late)
-    for patience in (1, 2):
-        arrive(book, 0)
-        book.wait(patience)
-    arrive(book, 0)
-    book.wait(1.9)
-    assert told_by_us(client) == []
-    book.wait(0.1)
-    (told,) = told_by_us(client)
-    assert told.startswith("dap-mux: barrier 1/2 at line 6 for 5 s; missing: rank 1 running at ")
-    book.wait(10)
-    arrive(book, 0)
-    book.wait(20)
-    assert len(told_by_us(client)) == 1
-
-
-def test_a_missing_rank_that_is_stopped_is_waited_for(play: Play) -> None:
-    """Its user has not let it run yet."""
-    book, client = play.scene(2, late)
-    with book.quietly("rank 1 stops elsewhere"):
-        book.rank(1).stops("breakpoint", 8)
-        book.wait(1)
-    arrive(book, 0)
-    book.wait(60)
-    assert runs(book, 0) == []
-    client.ask("continue", threadId=book.thread(1))
-    arrive(book, 1)
-    assert stops(client) == 2
-
-
-def test_set_while_all_are_stopped(play: Play) -> None:
-    """Ranks that are in step wait for each other from the first time on."""
-    book, client = play.stopped(2)
-    set_one(client, condition="barrier")
-    client.ask("continue", threadId=1)
-    with book.quietly("another breakpoint is added, while they run"):
-        barrier = {"line": LINE, "condition": "barrier"}
-        client.ask("setBreakpoints", source={"path": PATH}, breakpoints=[barrier, {"line": 8}])
-    arrive(book, 0)
-    book.wait(600)
-    assert runs(book, 0) == []
-
-
-def test_who_is_paused_there_stays_when_the_round_fails(play: Play) -> None:
-    book, client = play.scene(3, late)
-    arrive(book, 0, 1)
-    client.ask("pause", threadId=book.thread(0), singleThread=True)
-    book.wait(1)
-    assert runs(book, 0, 1) == [1]
-    client.ask("continue", threadId=book.thread(0))
-    assert runs(book, 0) == [0]
-
-
 def test_continue_of_a_rank_alone_frees_it(play: Play) -> None:
     """The others wait on, without it, until it comes by again."""
     book, client = play.scene(3, waiting, 0, 1)
@@ -273,13 +162,6 @@ def test_the_last_that_is_awaited_is_freed(play: Play) -> None:
     assert (told["description"], told["text"]) == ("At barrier 1/1", "without rank 1")
 
 
-def test_removing_the_breakpoint_frees_all(play: Play) -> None:
-    book, client = play.scene(3, waiting, 0, 1)
-    client.ask("setBreakpoints", source={"path": PATH}, breakpoints=[])
-    assert runs(book, 0, 1) == [0, 1]
-    assert stops(client) == 0
-
-
 def test_the_same_breakpoint_sent_again_frees_none(play: Play) -> None:
     """Editors send the whole list each time that one of them changes."""
     book, client = play.scene(2, waiting, 0)
@@ -293,6 +175,7 @@ def test_release_and_loss(play: Play) -> None:
     """Ranks that are let go, lost or ended are waited for no longer."""
     book, client = play.scene(4, waiting, 0, 1)
     client.ask("release", ranks="0")
+    assert runs(book, 0, 1) == [0]
     assert reasons(client)[1] == "barrier 1/3"
     book.absent.add(("job", 2))
     book.lose(2)
@@ -371,62 +254,6 @@ def test_others_on_the_line_that_cannot_be_told_apart(play: Play) -> None:
     assert told["message"] == "a log message never stops a rank, so it has no barrier"
 
 
-def test_who_is_missing_after_a_time(play: Play) -> None:
-    """With the place of each, which no rank is stopped for."""
-    book = play(4, barrier_timeout=10.0)
-    client = waiting(book, 0)
-    with book.quietly("rank 1 stops elsewhere, and rank 2 is lost"):
-        book.rank(1).stops("pause", 8)
-        book.wait(1)
-    book.wait(10)
-    (told,) = told_by_us(client)
-    assert told.startswith("dap-mux: barrier 1/4 at line 6 for 10 s; missing: ranks 2-3 running at")
-    assert told.endswith(
-        "train.py:12 in <module>; rank 1 stopped at train.py:8 in train; "
-        "`cast 0 c` lets those that wait run on\n"
-    )
-
-
-def test_who_is_missing_and_does_not_answer(play: Play) -> None:
-    """As good as dead: it is waited for until its process has ended."""
-    book = play(3, barrier_timeout=10.0)
-    client = waiting(book, 0, 1)
-    book.rank(2).silent.add("evaluate")
-    book.wait(20)
-    (told,) = told_by_us(client)
-    assert told == (
-        "dap-mux: barrier 2/3 at line 6 for 10 s; missing: rank 2 does not answer: "
-        "no answer within 5 s; `cast 0-1 c` lets those that wait run on\n"
-    )
-    assert stops(client) == 0
-    book.absent.add(("job", 2))
-    book.lose(2)
-    book.wait(SETTLED)
-    assert [told["description"] for told in client.of("stopped")] == ["At barrier 2/2"]
-
-
-def test_who_is_missing_is_told_after_5_s_and_once(play: Play) -> None:
-    book, client = play.scene(2, waiting, 0)
-    book.wait(4.9)
-    assert told_by_us(client) == []
-    book.wait(600)
-    (told,) = told_by_us(client)
-    assert told.startswith("dap-mux: barrier 1/2 at line 6 for 5 s; missing: rank 1 running at ")
-    assert reasons(client) == ["barrier 1/2", None], "it waits on"
-    client.ask("evaluate", expression="cast 0 c", context="repl")
-    assert runs(book, 0) == [0]
-
-
-def test_a_rank_that_waits_is_released(play: Play) -> None:
-    """It runs on without a debugger, and those who wait do so without it."""
-    book, client = play.scene(3, waiting, 0, 1)
-    client.ask("release", ranks="0")
-    book.wait(1)
-    assert runs(book, 0, 1) == [0]
-    assert reasons(client)[1:] == ["barrier 1/2", None]
-    assert stops(client) == 0
-
-
 def test_rows_of_an_editor(play: Play) -> None:
     """VS Code reads the names again once a rank has waited for a moment."""
     book, client = play.scene(3, editing, "vscode")
@@ -445,42 +272,6 @@ def test_rows_of_an_editor(play: Play) -> None:
     book.wait(1)
     assert client.shows == "0 stopped <, 1 stopped, 2 stopped"
     assert client.editor.threads[1][0] == "rank 0"
-
-
-@pytest.mark.parametrize("seed", range(rounds(50)))
-def test_any_order_is_one_stop(seed: int, rehearse: Play) -> None:
-    """Whoever comes when, and is paused, freed alone or lost meanwhile: nobody waits for ever."""
-    chance = random.Random(seed)
-    book, client = rehearse.scene(8, waiting)
-    missing = list(range(8))
-    chance.shuffle(missing)
-    lost = missing.pop() if seed % 2 else None
-    while missing:
-        number = missing.pop()
-        arrive(book, number)
-        if not missing:
-            break
-        book.wait(chance.choice((0, 0.1, 1)))
-        assert stops(client) == 0
-        alone = None
-        if runs(book, number) == [] and chance.random() < 0.3:
-            alone = number
-            client.ask("continue", threadId=book.thread(number), singleThread=True)
-            assert runs(book, number) == [number]
-        if chance.random() < 0.1:
-            client.ask("continue", threadId=book.thread(number))
-            assert len(runs(book, *range(8))) == 8
-        missing = [n for n in runs(book, *range(8)) if n not in (lost, alone)]
-        chance.shuffle(missing)
-        missing += [] if alone is None else [alone]  # and comes by again
-    if lost is not None:
-        book.absent.add(("job", lost))
-        book.lose(lost)
-    book.wait(1)
-    others = [number for number in range(8) if number != lost]
-    assert (stops(client), runs(book, *others)) == (1, [])
-    told = [state for rank, state in enumerate(states(client)) if rank != lost]
-    assert told == ["stopped"] * len(others)
 
 
 # Differ breakpoints
@@ -554,14 +345,3 @@ def test_a_rank_whose_debugpy_does_not_let_it_wait(play: Play) -> None:
         book.rank(1).stops_at(LINE)
     book.wait(SETTLED)
     assert reasons(client) == ["breakpoint"] * 2
-
-
-def test_a_rank_is_lost_while_others_wait(play: Play) -> None:
-    """The others are compared without it."""
-    book, client = play.scene(3, waiting, condition="differ: step - step")
-    for rank in book.ranks.values():
-        rank.data.values["step - step"] = "0"
-    arrive(book, 0, 2)
-    book.absent.add(("job", 1))
-    book.lose(1)
-    assert (stops(client), runs(book, 0, 2)) == (0, [0, 2])

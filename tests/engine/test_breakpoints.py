@@ -95,13 +95,6 @@ def test_mesh(play: Play) -> None:
     assert sent(book)[3] == [{"line": LINE, "condition": "step == 1"}]
 
 
-def test_other_colons_are_the_users(play: Play) -> None:
-    """`loss: {loss}` is a log message, not a prefix."""
-    book, client = play.attached(2)
-    set_one(client, logMessage="loss: {loss}")
-    assert sent(book) == [[{"line": LINE, "logMessage": "loss: {loss}"}]] * 2
-
-
 def test_differing_answers(play: Play) -> None:
     """Verified where any rank verified it; the message names the others and why."""
     book = play(4)
@@ -134,17 +127,6 @@ def test_silent_rank(play: Play) -> None:
     told = waiting.body["breakpoints"][0]
     assert told["verified"]
     assert told["message"].startswith("rank 2: ")
-
-
-def test_no_rank_selected(play: Play) -> None:
-    """A set that names nobody, and a set that cannot be read."""
-    _, client = play.attached(2)
-    told = set_one(client, condition="ranks(7): True")
-    assert not told["verified"]
-    assert told["message"]
-    told = set_one(client, condition="ranks(0: True")
-    assert not told["verified"]
-    assert told["message"]
 
 
 def test_late_rank(play: Play) -> None:

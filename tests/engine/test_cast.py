@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import pytest
-
-from dap_mux.engine import Settings
-from dap_mux.pure.rank_sets import Mesh
 from tests.engine.conftest import Play
-from tests.engine.scenes import LINE, attached, introduced, stopped
-from tests.support.scripted.playbook import PATH, Playbook
+from tests.engine.scenes import LINE, attached, introduced, lines, stopped
+from tests.support.scripted.playbook import PATH
 from tests.support.scripted.scripted_clients import Answer, Client
 
 Json = dict[str, Any]
@@ -55,14 +51,6 @@ def values(answer: Answer) -> dict[str, str]:
 
 def errors(answer: Answer) -> dict[str, str]:
     return {error["ranks"]: error["message"] for error in answer.body["errors"]}
-
-
-def lines(book: Playbook) -> list[int]:
-    return [rank.program.line for rank in book.ranks.values()]
-
-
-def stopped_ranks(book: Playbook) -> list[int]:
-    return [rank.number for rank in book.ranks.values() if rank.data.stopped]
 
 
 class TestAnswers:
@@ -229,34 +217,6 @@ class TestAnswers:
         book.rank(0).data.values["loss"] = book.rank(1).data.values["loss"] = "1"
         assert list(values(cast(client, "all", "p loss"))) == ["job:0-1; eval:0"]
         assert list(values(cast(client, "eval:0", "p loss"))) == ["eval:0"]
-
-
-class TestMesh:
-    @pytest.mark.parametrize(
-        ("ranks", "reached"),
-        [
-            ("ranks(3)", [3]),
-            ("ranks(1,3,5)", [1, 3, 5]),
-            ("ranks(1:10:2)", [1, 3, 5, 7, 9]),
-            (
-                "ranks(pp=2, dp=(1,3), tp=2:8)",
-                [2 * 32 + dp * 8 + tp for dp in (1, 3) for tp in range(2, 8)],
-            ),
-        ],
-    )
-    def test_four_forms(self, ranks: str, reached: list[int]) -> None:
-        """The pull request's forms, on 3 x 4 x 8 ranks."""
-        mesh = Mesh.parse("pp=3,dp=4,tp=8")
-        book = Playbook(96, Settings(meshes={"job": mesh}))
-        client = stopped(book)
-        answer = cast(client, ranks, "p 41")
-        assert list(values(answer).values()) == ["41"]
-        assert [r.number for r in book.ranks.values() if "41" in r.data.evaluated] == reached
-        cast(client, ranks, "n")
-        assert [number for number, line in enumerate(lines(book)) if line == 7] == reached
-        cast(client, ranks, "c")
-        assert [n for n in range(96) if n not in stopped_ranks(book)] == reached
-        book.finish()
 
 
 class TestGroups:

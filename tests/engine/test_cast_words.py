@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.engine.conftest import Play
-from tests.engine.scenes import LINE, attached, stopped
-from tests.engine.test_cast import cast, errors, lines, stopped_ranks, values
+from tests.engine.scenes import LINE, attached, lines, stopped, stopped_ranks
+from tests.engine.test_cast import cast, errors, values
 from tests.support.scripted.playbook import PATH
 
 

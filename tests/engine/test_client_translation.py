@@ -11,14 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import Raw
 
-from dap_mux.engine import Engine, inputs, outputs
 from dap_mux.engine.state.client_translation import ClientTranslation, PathTranslation
 from dap_mux.pure.errors import PeerFault
 from dap_mux.pure.protocol.handle_fields import PLACE_EVENTS
-from dap_mux.pure.protocol.messages import decode, raw
 from tests.engine.conftest import Play
 from tests.engine.scenes import LINE, introduced
-from tests.support.fake_rank.injected_calls import INJECTED
 from tests.support.scripted.playbook import PATH, Playbook
 from tests.support.scripted.scripted_clients import Client
 
@@ -75,18 +72,6 @@ def stands(client: Client, thread: int) -> tuple[str, int]:
 def edges(book: Playbook) -> list[bool]:
     """Which clients have a translation."""
     return [client.translation is not None for client in book.engine.core.clients.values()]
-
-
-def test_lines_from_0(play: Play) -> None:
-    """Every line is one less for this client, and the ranks see none of it."""
-    book, client = play.scene(2, joined, "zero", line=LINE - 1, linesStartAt1=False)
-    assert book.rank(0).last_breakpoints == [{"line": LINE}]
-    book.hits(LINE, 0, 1)
-    assert stands(client, book.thread(0)) == (PATH, LINE - 1)
-    assert [one["line"] for one in client.ask("list").body["ranks"]] == [LINE - 1] * 2
-    assert client.ask("focus", rank=1).body["line"] == LINE - 1
-    goto = client.ask("gotoTargets", source={"path": PATH}, line=6, column=1)
-    assert goto.body["targets"][0]["line"] == 6
 
 
 def test_columns_from_0(play: Play) -> None:
@@ -252,37 +237,6 @@ def test_a_new_first_client(play: Play) -> None:
     joined(book, "next", "/home/u/train.py", pathMappings=next_roots)
     book.hits(LINE, 0)
     assert observer.ask("list").body["ranks"][0]["path"] == BY_MAPPING
-
-
-@pytest.mark.parametrize("line", ["5", 5.5, [5]])
-def test_a_line_that_is_no_number_is_refused(line: object) -> None:
-    """What cannot be counted reaches nobody."""
-    engine = Engine(INJECTED)
-    said = [
-        {"command": "initialize", "arguments": {"adapterID": "x", "linesStartAt1": False}},
-        {"command": "attach", "arguments": {"role": "observer"}},
-        {"command": "source", "arguments": {"sourceReference": 0, "source": {"path": 5}}},
-        {"command": "evaluate", "arguments": {"expression": "1", "line": line}},
-    ]
-    engine.receive(inputs.ClientConnected(1))
-    heard = []
-    for seq, request in enumerate(said, 1):
-        message = raw({"seq": seq, "type": "request", **request})
-        heard += engine.receive(inputs.ClientSaid(1, decode(bytes(message))))
-    answers = [decode(one.body) for one in heard if isinstance(one, outputs.ToClient)]
-    assert [answer.success for answer in answers] == [True, True, False, False]
-    assert answers[2].message == "source: source.path must be a string, not an integer"
-    assert answers[3].message.startswith("evaluate: line must be an integer, not a")
-
-
-def test_mappings_that_cannot_be_read(play: Play) -> None:
-    """They are refused in attach, by entry; the client may try again."""
-    _, client = play.introduced(1)
-    answer = client.ask("attach", pathMappings=[{"localRoot": "/job"}])
-    assert "entry 1: remoteRoot is missing" in answer.refusal
-    client.ask("attach", pathMappings=POSIX)
-    client.ask("configurationDone")
-    assert client.of("initialized")
 
 
 def test_the_usual_client_has_no_edge(play: Play) -> None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.engine.conftest import Play
-from tests.engine.scenes import LINE, attached
-from tests.support.scripted.playbook import Playbook
+from tests.engine.scenes import LINE, attached, values_are
 
 EDGES = [2 + step / 5 for step in range(11)]
 
@@ -16,16 +15,10 @@ def value(ranks: str, text: str, *, outlier: bool = False) -> dict[str, object]:
     return {"ranks": ranks, "value": text, "outlier": outlier}
 
 
-def says(book: Playbook, name: str, *values: str) -> None:
-    """What each rank has under this name."""
-    for rank, value in zip(book.ranks.values(), values, strict=True):
-        rank.data.values[name] = value
-
-
 def test_numbers(play: Play) -> None:
     """Groups with most ranks first, statistics, and outliers at the end."""
     book, client = play.stopped(6)
-    says(book, "norm", "2.0", "2.0", "nan", "2.0", "4.0", "2.0")
+    values_are(book, "norm", "2.0", "2.0", "nan", "2.0", "4.0", "2.0")
     body = client.ask("compare", expression="norm").body
     assert body == {
         "values": [
@@ -51,7 +44,7 @@ def test_numbers(play: Play) -> None:
 def test_a_histogram_is_for_eight_numbers(play: Play) -> None:
     """Ten bins, the last one closed on both sides; of fewer numbers there is none."""
     book, client = play.stopped(8)
-    says(book, "norm", *["2.0"] * 7, "4.0")
+    values_are(book, "norm", *["2.0"] * 7, "4.0")
     statistics = client.ask("compare", expression="norm").body["statistics"]
     assert statistics["histogram"] == {"edges": pytest.approx(EDGES), "counts": [7, *[0] * 8, 1]}
     assert (
@@ -63,7 +56,7 @@ def test_a_histogram_is_for_eight_numbers(play: Play) -> None:
 def test_a_tolerance(play: Play) -> None:
     """Within a tolerance, relative as a bare number, values are the same and nobody an outlier."""
     book, client = play.stopped(3)
-    says(book, "loss", "100", "100", "101")
+    values_are(book, "loss", "100", "100", "101")
     assert client.ask("compare", expression="loss").body["outliers"] == "2"
     for tolerance in (0.02, {"absolute": 1}):
         body = client.ask("compare", expression="loss", tolerance=tolerance).body
@@ -75,7 +68,7 @@ def test_a_tolerance(play: Play) -> None:
 def test_no_numbers(play: Play) -> None:
     """Other values are grouped too; there are no statistics of them."""
     book, client = play.stopped(4)
-    says(book, "mode", "'a'", "'a'", "'a'", "'b'")
+    values_are(book, "mode", "'a'", "'a'", "'a'", "'b'")
     body = client.ask("compare", expression="mode", ranks="1-3").body
     assert body["statistics"] is None
     assert body["values"] == [value("1-2", "'a'"), value("3", "'b'", outlier=True)]
@@ -85,7 +78,7 @@ def test_no_numbers(play: Play) -> None:
 def test_who_fails_and_who_is_silent(play: Play) -> None:
     """Errors and who is missing are named; a running rank speaks of `__main__`."""
     book, client = play.stopped(5, 0, 1, 2, 3)
-    says(book, "loss", "1", "1", "1", "1", "7")
+    values_are(book, "loss", "1", "1", "1", "1", "7")
     del book.rank(1).data.values["loss"]
     book.rank(3).silent = {"evaluate"}
     answer = client.ask("compare", expression="loss", timeout=2)
@@ -115,7 +108,7 @@ def test_two_groups_with_the_same_ranks(play: Play) -> None:
     with book.quietly("all stop"):
         book.hits(LINE)
         book.wait(0.1)
-    says(book, "mode", "'a'", "'a'", "'b'")
+    values_are(book, "mode", "'a'", "'a'", "'b'")
     body = client.ask("compare", expression="mode").body
     assert [one["ranks"] for one in body["values"]] == ["trainer:0-1", "eval:0"]
     assert body["outliers"] == "eval:0"
@@ -127,7 +120,7 @@ def test_two_groups_with_the_same_ranks(play: Play) -> None:
 def test_objects_of_one_kind(play: Play) -> None:
     """The default `repr` of an object has an address, which is no difference between ranks."""
     book, client = play.stopped(3)
-    says(book, "model", *(f"<train.Model object at 0x7f{rank}0>" for rank in range(3)))
+    values_are(book, "model", *(f"<train.Model object at 0x7f{rank}0>" for rank in range(3)))
     masked = "<train.Model object at 0x…>"
     body = client.ask("compare", expression="model").body
     assert (body["values"], body["outliers"]) == ([value("0-2", masked)], "")

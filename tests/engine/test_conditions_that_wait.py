@@ -9,9 +9,10 @@ import pytest
 
 from tests.conftest import rounds
 from tests.engine.conftest import Play
-from tests.engine.scenes import LINE, SETTLED, told_by_us
-from tests.engine.test_barriers import arrive, late, names, reasons, runs, stops, waiting, waits
-from tests.engine.test_breakpoints import sent, set_one
+from tests.engine.scenes import LINE, SETTLED, names, reasons, states, told_by_us
+from tests.engine.test_barrier_rounds import late
+from tests.engine.test_barriers import arrive, runs, stops, waiting, waits
+from tests.engine.test_breakpoints import sent
 from tests.support.scripted.playbook import PATH, Playbook
 from tests.support.scripted.scripted_clients import Client
 
@@ -63,11 +64,6 @@ def test_values_that_differ(play: Play) -> None:
     assert reasons(client) == ["breakpoint"] * 3
 
 
-def test_a_tolerance(play: Play) -> None:
-    book, client = play.scene(2, begun, {0: "1.0000", 1: "1.0001"}, text="differ: loss within 0.1%")
-    assert (stops(client), runs(book, 0, 1)) == (0, [0, 1])
-
-
 def test_one_that_stops_is_asked(play: Play) -> None:
     """The expression has failed there, or its debugpy cannot be patched."""
     book = play(2)
@@ -90,20 +86,6 @@ def test_rows_say_who_waits(play: Play) -> None:
     assert [first[name] for name in told] == ["running", "differ 1/2", PATH, LINE, "train"]
     hold(book, {1: "1"})
     assert names(client) == ["rank 0", "rank 1"]
-
-
-def test_a_pause_stops_who_waits(play: Play) -> None:
-    """It runs on when it is told to continue."""
-    book = play(2)
-    book.rank(1).slow = True
-    client = begun(book, {0: "1"})
-    client.ask("pause", threadId=book.thread(0), singleThread=True)
-    book.wait(SETTLED)
-    assert (stops(client), held(book)) == (1, [])
-    client.ask("continue", threadId=book.thread(0))
-    assert runs(book, 0, 1) == [0, 1]
-    assert reasons(client) == [None, None]
-    assert stops(client) == 1
 
 
 def test_the_round_is_over_while_one_stops_for_a_pause(play: Play) -> None:
@@ -129,25 +111,6 @@ def test_it_is_told_to_run_on_before_it_has_stopped_for_a_pause(play: Play, sing
     assert held(book) == ([] if single else [1])
 
 
-def test_continue_of_all_frees_all(play: Play) -> None:
-    book, client = play.scene(3, begun, {0: "1", 1: "1"})
-    client.ask("continue", threadId=book.thread(0))
-    assert held(book) == []
-
-
-def test_set_while_ranks_run(play: Play) -> None:
-    """A rank that waits alone is let go after a second; then they are in step, and compared."""
-    book, client = play.scene(2, late, condition=DIFFER)
-    hold(book, {0: "1"})
-    book.wait(1)
-    assert held(book) == []
-    hold(book, {1: "2"})
-    book.wait(1.9)
-    assert held(book) == [1]
-    hold(book, {0: "1"})
-    assert stops(client) == 1
-
-
 def test_one_that_was_paused_as_the_round_failed_stays(play: Play) -> None:
     book, client = play.scene(2, late, condition=DIFFER)
     hold(book, {0: "1"})
@@ -161,14 +124,6 @@ def test_one_that_was_paused_as_the_round_failed_stays(play: Play) -> None:
     assert (stops(client), runs(book, 0)) == (1, [])
 
 
-def test_continue_of_a_rank_alone_frees_it(play: Play) -> None:
-    book, client = play.scene(3, begun, {0: "1", 1: "1"})
-    client.ask("continue", threadId=book.thread(0), singleThread=True)
-    assert (held(book), reasons(client)) == ([1], [None, "differ 1/2", None])
-    hold(book, {2: "1"})
-    assert runs(book, 0, 1, 2) == [0, 1, 2]
-
-
 def test_removing_the_breakpoint_frees_all(play: Play) -> None:
     """Also one whose value is still on its way."""
     book, client = play.scene(3, begun, {0: "1"})
@@ -177,14 +132,6 @@ def test_removing_the_breakpoint_frees_all(play: Play) -> None:
         client.send("setBreakpoints", source={"path": PATH}, breakpoints=[])
     assert runs(book, 0, 1) == [0, 1]
     assert stops(client) == 0
-
-
-def test_the_same_breakpoint_sent_again_frees_none(play: Play) -> None:
-    book, client = play.scene(2, begun, {0: "1"})
-    set_one(client, condition=DIFFER)
-    assert held(book) == [0]
-    hold(book, {1: "1"})
-    assert runs(book, 0, 1) == [0, 1]
 
 
 def test_loss_and_release(play: Play) -> None:
@@ -224,16 +171,6 @@ def test_one_that_never_stops_is_not_waited_for(play: Play) -> None:
     assert reasons(client) == ["breakpoint"] * 2
 
 
-def test_a_step_that_ends_on_the_line(play: Play) -> None:
-    """It has stopped, as at any breakpoint."""
-    book, client = play.scene(2, begun, {0: "1", 1: "2"})
-    book.rank(0).slow = True
-    client.ask("next", threadId=book.thread(0), singleThread=True)
-    hold(book, {0: "1"})
-    book.wait(SETTLED)
-    assert reasons(client) == ["breakpoint", "breakpoint"]
-
-
 def test_another_thread_of_it_stops_elsewhere(play: Play) -> None:
     """The rank has stopped, and waits for nobody."""
     book, client = play.scene(2, begun, {0: "1"})
@@ -264,37 +201,52 @@ def test_the_session_ends(play: Play) -> None:
     assert runs(book, 0, 1) == [0, 1]
 
 
+def stops_together(client: Client) -> int:
+    """How often the client was told of a stop of all, and not of a pause."""
+    told = (body.get("description", "") for body in client.of("stopped"))
+    return sum(description.startswith("At ") for description in told)
+
+
+@pytest.mark.parametrize("condition", ["barrier", DIFFER])
 @pytest.mark.parametrize("seed", range(rounds(50)))
-def test_any_order(seed: int, rehearse: Play) -> None:
-    """Whoever tells, stops, is paused, freed alone or lost: nobody waits for ever."""
+def test_any_order_is_one_stop(seed: int, condition: str, rehearse: Play) -> None:
+    """Whoever comes when, and is paused, freed alone or lost meanwhile: nobody waits for ever."""
     chance = random.Random(seed)
-    book, client = rehearse.scene(6, begun)
-    odd = chance.randrange(12)  # mostly there is one that differs
-    missing = list(range(6))
+    book, client = rehearse.scene(8, waiting, condition=condition)
+    odd = chance.randrange(16)  # half of the time there is one that differs
+    for number, rank in enumerate(book.ranks.values()):
+        rank.data.values["loss"] = "7" if number == odd else "1"
+    missing = list(range(8))
     chance.shuffle(missing)
     lost = missing.pop() if seed % 2 else None
     while missing:
         number = missing.pop()
-        value = "7" if number == odd else "1"
-        book.rank(number).data.values["loss"] = value
-        if chance.random() < 0.3:
-            arrive(book, number)
-        else:
-            hold(book, {number: value})
+        arrive(book, number)
         if not missing:
             break
         book.wait(chance.choice((0, 0.1, 1)))
-        if chance.random() < 0.2:
+        assert stops_together(client) == 0
+        alone = number if runs(book, number) == [] and chance.random() < 0.3 else None
+        if alone is not None:
+            client.ask("continue", threadId=book.thread(number), singleThread=True)
+            assert runs(book, number) == [number]
+        elif chance.random() < 0.2:
             client.ask("pause", threadId=book.thread(number), singleThread=True)
             book.wait(chance.choice((0, 1)))
             client.ask("continue", threadId=book.thread(number))
-        missing = [number for number in runs(book, *range(6)) if number != lost]
+        if chance.random() < 0.1:
+            client.ask("continue", threadId=book.thread(number))
+            assert len(runs(book, *range(8))) == 8
+        missing = [n for n in runs(book, *range(8)) if n not in (lost, alone)]
         chance.shuffle(missing)
+        missing += [] if alone is None else [alone]  # and comes by again
     if lost is not None:
         book.absent.add(("job", lost))
         book.lose(lost)
     book.wait(6)
-    others = [number for number in range(6) if number != lost]
-    differs = odd in others
+    others = [number for number in range(8) if number != lost]
+    told = [state for rank, state in enumerate(states(client)) if rank != lost]
+    stop = condition == "barrier" or odd in others
     assert held(book) == []
-    assert runs(book, *others) == ([] if differs else others)
+    assert (stops_together(client), runs(book, *others)) == ((1, []) if stop else (0, others))
+    assert told == ["stopped" if stop else "running"] * len(others)

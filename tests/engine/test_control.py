@@ -5,16 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.engine.conftest import Play
-from tests.engine.scenes import LINE, attached, states, stopped
-from tests.support.scripted.playbook import PATH, Playbook
-
-
-def lines(book: Playbook) -> list[int]:
-    return [rank.program.line for rank in book.ranks.values()]
-
-
-def held(book: Playbook) -> list[int]:
-    return [rank.number for rank in book.ranks.values() if rank.data.stopped]
+from tests.engine.scenes import LINE, attached, lines, states, stopped, stopped_ranks
+from tests.support.scripted.playbook import PATH
 
 
 class TestContinueToRanksThatRun:
@@ -35,7 +27,7 @@ class TestContinueToRanksThatRun:
         client.ask("continue", threadId=book.thread(0))
         book.arrives()
         book.wait(1)
-        assert held(book) == []
+        assert stopped_ranks(book) == []
         assert not any(rank.dead for rank in book.ranks.values())
         assert states(client) == ["running", "running"]
 
@@ -48,7 +40,7 @@ class TestContinueToRanksThatRun:
         client.ask("pause", threadId=book.thread(0))
         book.arrives(0)
         book.wait(1)
-        assert held(book) == [0]
+        assert stopped_ranks(book) == [0]
 
     def test_pause_between_the_stop_and_that(self, play: Play) -> None:
         """The rank has stopped, and is to run on once its place is known: now it stays."""
@@ -62,21 +54,10 @@ class TestContinueToRanksThatRun:
         client.ask("pause", threadId=book.thread(0))
         with book.happens():
             rank.answers()
-        assert held(book) == [0]
+        assert stopped_ranks(book) == [0]
         assert states(client) == ["stopped"]
         assert len(client.of("stopped")) == 1
         assert client.of("stopped")
-
-    def test_a_pause_that_is_refused(self, play: Play) -> None:
-        """The rank runs on, is shown so, and may be paused again."""
-        book, client = play.attached(2)
-        rank = book.rank(0)
-        rank.refuses = {"pause": "not now"}
-        client.ask("pause", threadId=book.thread(0), singleThread=True)
-        assert states(client) == ["running", "running"]
-        rank.refuses = {}
-        client.ask("pause", threadId=book.thread(0), singleThread=True)
-        assert held(book) == [0]
 
     def test_twice(self, play: Play) -> None:
         """Two clients press F5 at once: each rank is told once."""
@@ -98,7 +79,7 @@ class TestContinueToRanksThatRun:
         client.ask("continue", threadId=book.thread(0))
         book.arrives(1)
         book.wait(1)
-        assert held(book) == []
+        assert stopped_ranks(book) == []
         assert not book.rank(1).dead
 
 
@@ -114,9 +95,9 @@ class TestHeldAtAnException:
             client.ask("focus", rank=0)
         body = client.ask("continue", threadId=book.thread(0)).body
         assert body == {"allThreadsContinued": False}
-        assert held(book) == [2]
+        assert stopped_ranks(book) == [2]
         client.ask("continue", threadId=book.thread(2))
-        assert held(book) == []
+        assert stopped_ranks(book) == []
 
     def test_also_while_nobody_knows_yet_that_it_is_uncaught(self, play: Play) -> None:
         """Rank 2 has just raised, and has not said more, as all the others are told to run on."""
@@ -130,7 +111,7 @@ class TestHeldAtAnException:
         assert body == {"allThreadsContinued": False}
         book.answers(2)
         book.wait(1)
-        assert held(book) == [2]
+        assert stopped_ranks(book) == [2]
         assert states(client) == ["running", "running", "stopped"]
 
     def test_a_caught_one_runs_on(self, play: Play) -> None:
@@ -145,7 +126,7 @@ class TestHeldAtAnException:
         }
         book.raises(1)
         assert client.ask("continue", threadId=book.thread(0)).body == {"allThreadsContinued": True}
-        assert held(book) == []
+        assert stopped_ranks(book) == []
 
     def test_release_frees_it(self, play: Play) -> None:
         """`release` is the other way."""
@@ -154,7 +135,7 @@ class TestHeldAtAnException:
             book.rank(1).raises()
             book.wait(0.1)
         client.ask("release", ranks="1")
-        assert held(book) == []
+        assert stopped_ranks(book) == []
 
 
 class TestClassStep:
@@ -252,9 +233,9 @@ class TestRowBesideTheFocus:
         book, client = rehearse.stopped(3, kind=kind)
         client.ask("focus", rank=2)
         assert client.ask("continue", threadId=book.thread(0)).body == {"allThreadsContinued": True}
-        assert held(book) == []
+        assert stopped_ranks(book) == []
         client.ask("pause", threadId=book.thread(1))
-        assert held(book) == [0, 1, 2]
+        assert stopped_ranks(book) == [0, 1, 2]
 
     @pytest.mark.parametrize("kind", ["vscode", "neovim", "nvim-dap", "dap-mux console"])
     def test_continue_acts_on_the_row(self, kind: str, rehearse: Play) -> None:
@@ -263,10 +244,10 @@ class TestRowBesideTheFocus:
         client.ask("focus", rank=2)
         body = client.ask("continue", threadId=book.thread(0)).body
         assert body == {"allThreadsContinued": False}
-        assert held(book) == [1, 2]
+        assert stopped_ranks(book) == [1, 2]
         client.ask("continue", threadId=book.thread(2))
         client.ask("pause", threadId=book.thread(1))
-        assert held(book) == [1]
+        assert stopped_ranks(book) == [1]
 
     @pytest.mark.parametrize("kind", ["vscode", "neovim", "dape", "generic", "dap-mux console"])
     def test_single_thread_is_always_the_row(self, kind: str, rehearse: Play) -> None:
@@ -274,9 +255,9 @@ class TestRowBesideTheFocus:
         book, client = rehearse.stopped(3, kind=kind)
         client.ask("continue", threadId=book.thread(0), singleThread=True)
         client.ask("continue", threadId=book.thread(2), singleThread=True)
-        assert held(book) == [1]
+        assert stopped_ranks(book) == [1]
         client.ask("pause", threadId=book.thread(2), singleThread=True)
-        assert held(book) == [1, 2]
+        assert stopped_ranks(book) == [1, 2]
 
     @pytest.mark.parametrize("kind", ["generic", "dape"])
     def test_a_step_moves_the_focus(self, kind: str, rehearse: Play) -> None:
@@ -291,18 +272,18 @@ class TestRowBesideTheFocus:
         assert client.of("stopped")[-1]["threadId"] == book.thread(2)
         client.ask("scope", value="class")
         client.ask("continue", threadId=book.thread(3))
-        assert held(book) == [0, 1]
+        assert stopped_ranks(book) == [0, 1]
 
     def test_no_thread_means_the_focus(self, rehearse: Play) -> None:
         """As debugpy takes it."""
         book, client = rehearse.stopped(3, kind="vscode")
         client.ask("focus", rank=2)
         client.ask_wrongly("continue", {"singleThread": True})
-        assert held(book) == [0, 1]
+        assert stopped_ranks(book) == [0, 1]
         assert client.ask_wrongly("continue", {}).body == {"allThreadsContinued": True}
-        assert held(book) == []
+        assert stopped_ranks(book) == []
         client.ask_wrongly("pause", {})
-        assert held(book) == [0, 1, 2]
+        assert stopped_ranks(book) == [0, 1, 2]
 
     def test_a_step_of_a_row_steps_it_alone(self, rehearse: Play) -> None:
         """As with the buttons of VS Code's rows."""
@@ -319,9 +300,9 @@ class TestRowBesideTheFocus:
         book.wait(0.6)
         client.ask("focus", rank=2)
         client.ask("continue", threadId=book.thread(0))
-        assert held(book) == [0]
+        assert stopped_ranks(book) == [0]
         client.ask("continue", threadId=book.thread(0))
-        assert held(book) == []
+        assert stopped_ranks(book) == []
 
 
 class TestSettling:

@@ -6,15 +6,11 @@ from typing import Any
 
 from dap_mux.engine.ranks.patching import PROGRAM_OVER
 from tests.engine.conftest import Play
-from tests.engine.scenes import attached, states
+from tests.engine.scenes import attached, reasons, states
 from tests.support.scripted.playbook import Playbook
 from tests.support.scripted.scripted_clients import Client
 
 ONE: Any = ("job", 1)
-
-
-def reasons(client: Client) -> list[str | None]:
-    return [entry["reason"] for entry in client.ask("list").body["ranks"]]
 
 
 def debugger_ends(book: Playbook, number: int) -> None:

@@ -8,8 +8,7 @@ import pytest
 
 from dap_mux.pure.rank_sets import Mesh
 from tests.engine.conftest import Play
-from tests.engine.scenes import frame_of, stopped
-from tests.support.scripted.playbook import Playbook
+from tests.engine.scenes import frame_of, stopped, values_are
 from tests.support.scripted.scripted_clients import Client
 
 
@@ -17,12 +16,6 @@ def say(client: Client, text: str) -> str:
     """Type a line in the debug console."""
     result: str = client.ask("evaluate", expression=text, context="repl").body["result"]
     return result
-
-
-def says(book: Playbook, name: str, *values: str) -> None:
-    """What each rank has under this name."""
-    for rank, value in zip(book.ranks.values(), values, strict=True):
-        rank.data.values[name] = value
 
 
 def unfold(client: Client, reference: int) -> dict[str, str]:
@@ -35,7 +28,7 @@ class TestValues:
     def test_numbers_in_a_watch(self, play: Play) -> None:
         """A watch on several ranks: a child for each value, outliers first, then statistics."""
         book, client = play.stopped(4)
-        says(book, "loss", "2.5", "2.5", "nan", "3.5000001")
+        values_are(book, "loss", "2.5", "2.5", "nan", "3.5000001")
         value = client.ask("evaluate", expression="ranks(0:4) loss", context="watch").body
         assert value["result"] == "⚠ {2}: nan | {0-1}: 2.5 | {3}: 3.50000…"
         assert list(unfold(client, value["variablesReference"]).items()) == [
@@ -52,7 +45,7 @@ class TestValues:
         """Fewer are read faster one by one."""
         for count, bars in ((7, None), (8, "█        ▂")):
             book, client = play.stopped(count)
-            says(book, "loss", *["2.5"] * (count - 1), "3.5")
+            values_are(book, "loss", *["2.5"] * (count - 1), "3.5")
             value = client.ask("evaluate", expression="all loss", context="watch").body
             below = unfold(client, value["variablesReference"])
             assert below.get("histogram") == bars
@@ -60,7 +53,7 @@ class TestValues:
     def test_a_tree(self, play: Play) -> None:
         """Below a child are the variables of a rank that said so; all of it dies with the stop."""
         book, client = play.stopped(3)
-        says(book, "config", "{'a': 1}", "{'a': 1}", "{'a': 2}")
+        values_are(book, "config", "{'a': 1}", "{'a': 1}", "{'a': 2}")
         value = client.ask("evaluate", expression="all config", context="repl").body
         top = value["variablesReference"]
         below = client.ask("variables", variablesReference=top).body["variables"]
@@ -75,7 +68,7 @@ class TestValues:
     def test_a_tree_cannot_be_set(self, play: Play) -> None:
         """`setVariable` in a value of several ranks says what to do instead."""
         book, client = play.stopped(2)
-        says(book, "loss", "1", "2")
+        values_are(book, "loss", "1", "2")
         top = client.ask("evaluate", expression="all loss").body["variablesReference"]
         arguments: dict[str, Any] = {"variablesReference": top, "name": "0", "value": "3"}
         assert "several ranks" in client.ask("setVariable", **arguments).refusal
@@ -83,7 +76,7 @@ class TestValues:
     def test_one_rank(self, play: Play) -> None:
         """One rank's value is just that."""
         book, client = play.stopped(3)
-        says(book, "config", "1", "{'a': 1}", "3")
+        values_are(book, "config", "1", "{'a': 1}", "3")
         value = client.ask("evaluate", expression="ranks(1) config", context="hover").body
         assert value["result"] == "{'a': 1}"
         assert unfold(client, value["variablesReference"]) == {"of": "config"}
@@ -127,7 +120,7 @@ class TestValues:
         mesh = Mesh.parse("dp=2,tp=2")
         for rank in book.ranks.values():
             rank.data.meshes = [[["dp", "tp"], [2, 2], list(mesh.coords(rank.number).values())]]
-        says(book, "loss", "1", "2", "1", "2")
+        values_are(book, "loss", "1", "2", "1", "2")
         value = client.ask("evaluate", expression="ranks(tp=1) loss", context="watch").body
         assert value["result"] == "{1,3}: 2"
 
@@ -193,7 +186,7 @@ class TestWords:
     def test_compare(self, play: Play) -> None:
         """`%compare`, with a tolerance in words."""
         book, client = play.stopped(3)
-        says(book, "loss", "100", "100", "101")
+        values_are(book, "loss", "100", "100", "101")
         assert say(client, "%compare loss") == "⚠ {2}: 101 | {0-1}: 100"
         assert say(client, "%compare ranks(1:3) loss within 2%") == "{1-2}: 100"
         assert (
@@ -203,14 +196,14 @@ class TestWords:
     def test_cast(self, play: Play) -> None:
         """`cast ranks(0:4) p loss`, Monarch's order too: values unfold, steps tell the places."""
         book, client = play.stopped(4)
-        says(book, "config", "{'a': 1}", "{'a': 1}", "{'a': 1}", "{'a': 2}")
+        values_are(book, "config", "{'a': 1}", "{'a': 1}", "{'a': 1}", "{'a': 2}")
         value = client.ask("evaluate", expression="cast ranks(0:4) p config", context="repl").body
         assert value["result"] == "⚠ {3}: {'a': 2} | {0-2}: {'a': 1}"
         arguments = {"variablesReference": value["variablesReference"]}
         below = client.ask("variables", **arguments).body["variables"]
         assert [one["name"] for one in below] == ["⚠ {3}", "{0-2}"]
         assert unfold(client, below[1]["variablesReference"]) == {"of": "config"}
-        says(book, "loss", "1", "2", "3", "4")
+        values_are(book, "loss", "1", "2", "3", "4")
         value = client.ask("evaluate", expression="cast all p loss", context="repl").body
         assert unfold(client, value["variablesReference"])["mean"] == "2.5"
         assert say(client, "cast job ranks(2) loss") == "3"

@@ -7,10 +7,9 @@ from typing import Any, Final
 import pytest
 
 from tests.engine.conftest import Play
-from tests.engine.scenes import LINE, attach, attached, frame_of, introduced
+from tests.engine.scenes import LINE, attach, frame_of, introduced
 from tests.engine.test_breakpoints import set_one
 from tests.support.scripted.playbook import PATH, Playbook
-from tests.support.scripted.scripted_clients import Client
 
 ONE_OR_MORE = pytest.mark.parametrize("count", [1, 3], ids=["one", "several"])
 PROGRESS: Final[dict[str, dict[str, Any]]] = {
@@ -77,13 +76,6 @@ class TestNeverAsItIs:
         with book.happens():
             rank.answers()
         assert len(client.of("thread")) - before == (count == 1)
-
-    def test_initialized(self, play: Play, count: int) -> None:
-        """One for each client: it comes from us, and each rank's own sets that rank up."""
-        book = play(count)
-        client = book.client()
-        attach(client)
-        assert len(client.of("initialized")) == 1
 
     def test_served_without_an_adapter(self, play: Play, count: int) -> None:
         """We do what the adapter would: the attach is done when `configurationDone` is answered."""
@@ -273,19 +265,6 @@ def test_bad_events_are_dropped(play: Play) -> None:
         rank.event("breakpoint", reason="changed", breakpoint={"verified": True, "id": 999})
     book.wait(1)
     assert frame_of(client, book.thread(1))
-
-
-def test_two_clients_hear_the_same(play: Play) -> None:
-    """Every configured controller is told; each in its own numbering of messages."""
-    book = play(2)
-    first, second = attached(book, "first"), attached(book, "second")
-    book.hits(LINE, 1)
-    book.wait(0.1)
-
-    def stops(client: Client) -> list[dict[str, Any]]:
-        return client.of("stopped")
-
-    assert stops(first)[0]["threadId"] == stops(second)[0]["threadId"] == book.thread(1)
 
 
 @ONE_OR_MORE

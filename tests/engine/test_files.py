@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import re
 from typing import Any
 
 import pytest
@@ -147,26 +145,6 @@ def test_a_missing_file_names_the_ranks_and_a_mapping(play: Play) -> None:
     assert last_news(client)["verified"]
 
 
-def test_the_proposed_mapping_works_when_pasted(play: Play) -> None:
-    """It is read back from the message."""
-    book = two_hosts(play)
-    for number in (2, 3):
-        book.rank(number).missing.add(FILE)
-        book.rank(number).disk.loaded = {"/data/x/train.py": True}
-    first = attached(book)
-    with book.quietly("a breakpoint, and its news"):
-        set_in(first)
-    proposed = re.search(r"add (\{.*\}) to", last_news(first)["message"])
-    assert proposed
-    with book.quietly("the first leaves"):
-        first.ask("disconnect")
-        book.wait(1)
-    second = introduced(book, "second")
-    second.ask("attach", pathMappings=[json.loads(proposed[1])])
-    second.send("configurationDone")
-    assert "message" not in set_in(second)
-
-
 def test_a_mapping_that_leads_nowhere(play: Play) -> None:
     """The rank's own path is named, and what to write instead."""
     book = play(2)
@@ -278,6 +256,14 @@ def test_a_rank_that_talks_nonsense_about_a_file(play: Play) -> None:
 class TestRemoteFiles:
     """A frame whose file the client lacks carries its text; others keep their plain path."""
 
+    def looking(self, book: Playbook, /) -> Client:
+        """A client at a stop in a file that it lacks, with a breakpoint in one that it has."""
+        book.local = {FILE: "same"}
+        client = stopped(book)
+        with book.quietly("a breakpoint in a file that the client has"):
+            set_in(client)
+        return client
+
     def frames(self, client: Client, book: Playbook, rank: int = 0) -> list[dict[str, Any]]:
         answer = client.ask("stackTrace", threadId=book.thread(rank))
         return [frame["source"] for frame in answer.body["stackFrames"]]
@@ -285,11 +271,8 @@ class TestRemoteFiles:
     def test_a_file_that_only_the_rank_has(self, play: Play) -> None:
         """Its text comes through `source`, also when the rank runs on, and stays known."""
         book = play(2)
-        book.local = {FILE: "same"}
         book.rank(0).disk.texts[PATH] = "print('remote')\n"
-        client = stopped(book)
-        with book.quietly("a breakpoint in a file that the client has"):
-            set_in(client)
+        client = self.looking(book)
         source = self.frames(client, book)[0]
         number = source["sourceReference"]
         assert source["path"] == PATH
@@ -314,11 +297,7 @@ class TestRemoteFiles:
 
     def test_a_file_that_cannot_be_read(self, play: Play) -> None:
         """The error says which and why."""
-        book = play(1)
-        book.local = {FILE: "same"}
-        client = stopped(book)
-        with book.quietly("a breakpoint in a file that the client has"):
-            set_in(client)
+        book, client = play.scene(1, self.looking)
         source = self.frames(client, book)[0]
         book.rank(0).missing.add(PATH)
         refusal = client.ask("source", source=source, sourceReference=0).refusal
@@ -326,11 +305,7 @@ class TestRemoteFiles:
 
     def test_nobody_left_to_read_it(self, play: Play) -> None:
         """A text that was never fetched goes with the host's last rank."""
-        book = play(1)
-        book.local = {FILE: "same"}
-        client = stopped(book)
-        with book.quietly("a breakpoint in a file that the client has"):
-            set_in(client)
+        book, client = play.scene(1, self.looking)
         number = self.frames(client, book)[0]["sourceReference"]
         book.lose(0)
         refusal = client.ask("source", sourceReference=number).refusal
@@ -338,11 +313,7 @@ class TestRemoteFiles:
 
     def test_a_breakpoint_in_a_remote_file(self, play: Play) -> None:
         """The editor sends our number back; to the ranks its path says it all."""
-        book = play(1)
-        book.local = {FILE: "same"}
-        client = stopped(book)
-        with book.quietly("a breakpoint in a file that the client has"):
-            set_in(client)
+        book, client = play.scene(1, self.looking)
         source = self.frames(client, book)[0]
         told = client.ask("setBreakpoints", source=source, breakpoints=[{"line": 7}])
         assert told.body["breakpoints"][0]["verified"]
@@ -351,11 +322,7 @@ class TestRemoteFiles:
 
     def test_a_disk_that_hangs(self, play: Play) -> None:
         """A stack waits for it half a second, then goes out as it came."""
-        book = play(1)
-        book.local = {FILE: "same"}
-        client = stopped(book)
-        with book.quietly("a breakpoint in a file that the client has"):
-            set_in(client)
+        book, client = play.scene(1, self.looking)
         book.disk_hangs = True
         asked = client.ask("stackTrace", threadId=book.thread(0))
         assert asked.response is None

@@ -160,21 +160,6 @@ def test_left_while_it_is_about_to_run_on(play: Play) -> None:
     assert told.index("configurationDone") < told.index("disconnect")
 
 
-def test_second_client_joins(play: Play) -> None:
-    """A joiner is told the present state by events, and nobody is resumed."""
-    book = play(2)
-    first = book.client("first")
-    with book.quietly("first has attached, and both ranks have stopped"):
-        attach(first)
-        book.hits(LINE, 0, 1)
-        book.wait(1)
-    second = book.client("second")
-    attach(second)
-    book.wait(1)
-    assert second.of("stopped")[0]["threadId"] == book.thread(0)
-    assert all(rank.data.stopped for rank in book.ranks.values())
-
-
 def test_observer(play: Play) -> None:
     """An observer starts, configures and keeps nothing."""
     book = play(2)

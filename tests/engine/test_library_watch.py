@@ -6,11 +6,10 @@ from typing import Final
 
 from dap_mux.engine.job_insight.library_watch import SLOWEST_S
 from tests.engine.conftest import Play
-from tests.engine.scenes import LINE, all_stopped, attached
+from tests.engine.scenes import LINE, all_stopped, attached, names
 from tests.engine.test_meshes import laid_out
 from tests.support.fake_rank.injected_calls import calls_of
 from tests.support.scripted.playbook import PATH, Playbook
-from tests.support.scripted.scripted_clients import Client
 
 PATIENCE: Final = 2.0
 
@@ -20,21 +19,15 @@ def looks(book: Playbook, number: int = 0) -> int:
     return calls_of(book.rank(number).data.evaluated, "torch_state", "look")
 
 
-def names(book: Playbook, client: Client) -> list[str]:
-    """The rows."""
-    rows = client.ask("threads").body["threads"]
-    return [row["name"] for row in rows]
-
-
 def test_a_mesh_that_the_job_makes_while_it_runs(play: Play) -> None:
     """Rows tell a rank's place as soon as there is a mesh; it is looked for no more then."""
     book = play(4, library_patience=PATIENCE)
     client = attached(book, events=["ranks"])
     book.wait(PATIENCE)
-    assert names(book, client) == ["rank 0", "rank 1", "rank 2", "rank 3"]
+    assert names(client) == ["rank 0", "rank 1", "rank 2", "rank 3"]
     laid_out(book, dp=2, tp=2)
     book.wait(2 * PATIENCE)
-    assert names(book, client)[3] == "rank 3 · dp=1 tp=1"
+    assert names(client)[3] == "rank 3 · dp=1 tp=1"
     assert client.ask("list", ranks="ranks(tp=1)").body["ranks"][1]["rank"] == 3
 
 
@@ -45,11 +38,11 @@ def test_the_rank_that_torch_knows_where_it_is_another(play: Play) -> None:
     for rank in book.ranks.values():
         rank.data.meshes = [[["torch_rank"], [2], [rank.number]]]
     book.wait(PATIENCE)
-    assert names(book, client) == ["rank 0", "rank 1"]
+    assert names(client) == ["rank 0", "rank 1"]
     for rank in book.ranks.values():
         rank.data.meshes = [[["torch_rank"], [2], [1 - rank.number]]]
     book.wait(2 * PATIENCE)
-    assert names(book, client) == ["rank 0 · torch_rank=1", "rank 1 · torch_rank=0"]
+    assert names(client) == ["rank 0 · torch_rank=1", "rank 1 · torch_rank=0"]
     assert client.ask("list", ranks="ranks(torch_rank=0)").body["ranks"][0]["rank"] == 1
 
 
@@ -102,4 +95,4 @@ def test_an_answer_that_makes_no_sense(play: Play) -> None:
     book.rank(1).data.meshes = [["nonsense"], 3]
     book.wait(PATIENCE)
     assert client.of("breakpoint") == []
-    assert names(book, client) == ["rank 0", "rank 1"]
+    assert names(client) == ["rank 0", "rank 1"]

@@ -6,12 +6,7 @@ import pytest
 
 from dap_mux.engine import inputs
 from tests.engine.conftest import Play
-from tests.engine.scenes import LINE, all_stopped, attached, frame_of, introduced
-from tests.support.scripted.playbook import Playbook
-
-
-def lines(book: Playbook) -> list[int]:
-    return [rank.program.line for rank in book.ranks.values()]
+from tests.engine.scenes import LINE, all_stopped, attached, frame_of, introduced, lines
 
 
 class TestOurOwn:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tests.engine.conftest import Play
-from tests.engine.scenes import LINE, stopped
+from tests.engine.scenes import LINE, reasons, stopped
 from tests.engine.test_why import RECEIVES, STILL, asleep
 from tests.support.scripted.playbook import Playbook
 from tests.support.scripted.scripted_clients import Client
@@ -32,10 +30,6 @@ def step(book: Playbook, client: Client, *ranks: int, command: str = "next") -> 
 
 def told(client: Client) -> list[str]:
     return [body["output"] for body in client.of("output") if "stand" in body["output"]]
-
-
-def reasons(client: Client) -> list[Any]:
-    return [entry["reason"] for entry in client.ask("list").body["ranks"]]
 
 
 def stays(book: Playbook, *ranks: int) -> None:

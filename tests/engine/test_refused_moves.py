@@ -5,13 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.engine.conftest import Play
-from tests.engine.scenes import LINE, attached, states, told_by_us
+from tests.engine.scenes import LINE, attached, states, stopped_ranks, told_by_us
 from tests.support.scripted.playbook import Playbook
 from tests.support.scripted.scripted_clients import Client
-
-
-def held(book: Playbook) -> list[int]:
-    return [rank.number for rank in book.ranks.values() if rank.data.stopped]
 
 
 def threads_stand(book: Playbook) -> Client:
@@ -57,7 +53,7 @@ class TestStepThatHoldsThreads:
         client.send("continue", threadId=row(client, "Thread-2"))
         book.pump()
         book.wait(1)
-        assert held(book) == []
+        assert stopped_ranks(book) == []
         assert states(client) == ["running"]
 
     def test_in_every_rank_of_a_class(self, rehearse: Play) -> None:
@@ -72,15 +68,6 @@ class TestStepThatHoldsThreads:
         assert book.rank(2).due is None
         assert not book.rank(2).dead
         assert states(client) == ["running"] * 3
-
-    def test_where_threads_run_the_stop_comes_first(self, rehearse: Play) -> None:
-        """A running rank is never told to continue."""
-        book, client = rehearse.stopped(1)
-        book.rank(0).slow = True
-        client.ask("next", threadId=book.thread(0))
-        client.ask("continue", threadId=book.thread(0))
-        assert book.rank(0).due == "next"
-        assert not book.rank(0).dead
 
     def test_the_other_thread_may_step_meanwhile(self, rehearse: Play) -> None:
         """That is the other way to end the waiting; each step is told of its own thread."""
@@ -117,7 +104,7 @@ class TestRefusals:
         client.ask("next", threadId=book.thread(0))
         client.ask("continue", threadId=book.thread(0))
         book.wait(0.6)
-        assert held(book) == []
+        assert stopped_ranks(book) == []
         assert states(client) == ["running"] * 3
 
     def test_one_of_a_class(self, rehearse: Play) -> None:
@@ -130,7 +117,7 @@ class TestRefusals:
         assert states(client) == ["stopped"] * 3
         assert "rank 2 refused 'next': no" in told_by_us(client)[-1]
         client.ask("continue", threadId=book.thread(0))
-        assert held(book) == []
+        assert stopped_ranks(book) == []
 
     def test_without_a_reason(self, rehearse: Play) -> None:
         """That is said too."""
@@ -155,16 +142,19 @@ class TestRefusals:
         book.wait(0.7)
         assert states(client) == ["stopped"] * 2
         client.ask("continue", threadId=book.thread(0))
-        assert held(book) == []
+        assert stopped_ranks(book) == []
 
     def test_a_pause(self, rehearse: Play) -> None:
-        """The rank runs on, and the client is told why."""
+        """The rank runs on, the client is told why, and may pause it again."""
         book, client = rehearse.attached(1)
         book.rank(0).refuses = {"pause": "not now"}
         client.ask("pause", threadId=book.thread(0))
         book.wait(0.1)
         assert told_by_us(client) == ["dap-mux: rank 0 refused 'pause': not now\n"]
         assert states(client) == ["running"]
+        book.rank(0).refuses = {}
+        client.ask("pause", threadId=book.thread(0))
+        assert stopped_ranks(book) == [0]
 
     def test_a_rank_that_is_lost_meanwhile(self, rehearse: Play) -> None:
         """There is nothing to restore."""

@@ -9,8 +9,8 @@ import pytest
 
 from dap_mux.engine.routes import ROUTES
 from tests.engine.conftest import Play
-from tests.engine.scenes import LINE, attached, frame_of
-from tests.support.scripted.playbook import PATH, Playbook
+from tests.engine.scenes import LINE, frame_of, lines
+from tests.support.scripted.playbook import PATH
 from tests.support.scripted.scripted_clients import Client
 
 REFUSED = [name for name, route in ROUTES.items() if route.handler is None]
@@ -21,10 +21,6 @@ def variables_of(client: Client, thread: int) -> int:
     scopes = client.ask("scopes", frameId=frame_of(client, thread)).body["scopes"]
     reference: int = scopes[0]["variablesReference"]
     return reference
-
-
-def lines(book: Playbook) -> list[int]:
-    return [rank.program.line for rank in book.ranks.values()]
 
 
 class TestDataOfOneRank:
@@ -109,16 +105,6 @@ class TestDataOfOneRank:
 
 
 class TestControl:
-    def test_continue(self, play: Play) -> None:
-        """`continue` in scope `auto` means all ranks, but is sent to the stopped ones only."""
-        book, client = play.attached(3)
-        with book.quietly("ranks 0 and 1 stop"):
-            book.hits(LINE, 0, 1)
-            book.wait(0.1)
-        body = client.ask("continue", threadId=book.thread(0)).body
-        assert body == {"allThreadsContinued": True}
-        assert not any(rank.dead for rank in book.ranks.values())
-
     def test_pause(self, play: Play) -> None:
         """`pause` is answered at once; a rank blocked in C is shown pausing and not waited for."""
         book, client = play.attached(2)
@@ -144,30 +130,6 @@ class TestControl:
         """A running rank cannot step: said at once."""
         book, client = play.attached(2)
         assert "is running" in client.ask("next", threadId=book.thread(0)).refusal
-
-    def test_single_thread(self, play: Play) -> None:
-        """`singleThread` means this rank only."""
-        book, client = play.stopped(3)
-        client.ask("next", threadId=book.thread(0), singleThread=True)
-        book.wait(0.2)
-        assert lines(book) == [LINE + 1, LINE, LINE]
-        body = client.ask("continue", threadId=book.thread(1), singleThread=True).body
-        assert body == {"allThreadsContinued": False}
-
-
-class TestBreakpointRequests:
-    def test_function_breakpoints(self, play: Play) -> None:
-        """`setFunctionBreakpoints`, merged as the others."""
-        _, client = play.attached(2)
-        body = client.ask("setFunctionBreakpoints", breakpoints=[{"name": "train"}]).body
-        assert body["breakpoints"][0]["verified"]
-
-    def test_exception_breakpoints(self, play: Play) -> None:
-        """`setExceptionBreakpoints`: what two clients choose is united."""
-        book = play(2)
-        first, second = attached(book, "first"), attached(book, "second")
-        first.ask("setExceptionBreakpoints", filters=["raised"])
-        second.ask("setExceptionBreakpoints", filters=["uncaught"])
 
 
 def test_refused(play: Play) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 
 from tests.engine.conftest import Play
-from tests.engine.scenes import KINDS, LINE, SETTLED, editing, introduce
+from tests.engine.scenes import KINDS, LINE, SETTLED, editing, introduce, stopped_ranks
 from tests.support.editors import VSCodeModel
 from tests.support.fake_rank.rank import FakeRank
 from tests.support.scripted.playbook import Playbook
@@ -24,10 +24,6 @@ def stop(book: Playbook, *ranks: int, line: int = LINE) -> None:
         for rank in ranks:
             book.rank(rank).hits(line)
     book.wait(0.6)
-
-
-def stopped_ranks(book: Playbook) -> list[int]:
-    return [rank.number for rank in book.ranks.values() if rank.data.stopped]
 
 
 def three_of_four(book: Playbook, kind: str) -> EditorClient:
@@ -174,16 +170,6 @@ def test_continue_one_row(play: Play, kind: str) -> None:
     book.wait(1)
     assert client.shows == "0 running, 1 stopped <, 2 stopped, 3 running"
     assert stopped_ranks(book) == [1, 2]
-
-
-@pytest.mark.parametrize("kind", ["dape", "generic"])
-def test_continue_whichever_thread_is_named(play: Play, kind: str) -> None:
-    """A client without such a button may always name the same thread: everybody runs on."""
-    book, client = play.scene(4, three_of_four, kind)
-    client.ask("continue", threadId=book.thread(3))
-    book.wait(1)
-    assert client.shows == "0 running, 1 running, 2 running, 3 running"
-    assert stopped_ranks(book) == []
 
 
 @each_kind

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from tests.engine.conftest import Play
 from tests.engine.scenes import LINE, attached
 from tests.engine.test_breakpoints import sent, set_one
@@ -28,47 +26,6 @@ def last_told(client: Client) -> Json:
     """What the client heard last of a breakpoint by event."""
     told: Json = client.of("breakpoint")[-1]["breakpoint"]
     return told
-
-
-def test_a_condition_and_a_hit_count(play: Play) -> None:
-    """debugpy stops where either holds: both are sent as they are."""
-    book, (first, second) = play.scene(1, two)
-    set_one(first, condition="step > 3")
-    assert set_one(second, hitCondition="%10")["verified"]
-    assert sent(book) == [[{"line": LINE, "condition": "step > 3", "hitCondition": "%10"}]]
-
-
-def test_two_hit_counts(play: Play) -> None:
-    """They become one expression over debugpy's own count."""
-    book, (first, second) = play.scene(1, two)
-    set_one(first, hitCondition="3")
-    set_one(second, hitCondition="%10")
-    assert sent(book)[0][0]["hitCondition"] == "(@HIT@ == 3) or (@HIT@ %10 == 0)"
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "united"),
-    [
-        (
-            {"condition": "step == 5"},
-            {"condition": "step == 9"},
-            {"condition": "(step == 5) or (step == 9)"},
-        ),
-        (
-            {"condition": "step in (2, 4)  # even"},
-            {"hitCondition": "> 5"},
-            {"condition": "step in (2, 4)  # even", "hitCondition": "> 5"},
-        ),
-        ({"condition": "step == 5"}, {}, {}),
-    ],
-    ids=["two conditions", "a comment", "one without"],
-)
-def test_two_that_stop(play: Play, one: Json, other: Json, united: Json) -> None:
-    """A rank stops where one of them would; `test_union` holds the sums against debugpy's rules."""
-    book, (first, second) = play.scene(1, two)
-    set_one(first, **one)
-    assert set_one(second, **other)["verified"]
-    assert sent(book) == [[{"line": LINE, **united}]]
 
 
 def test_a_logpoint_meets_a_stop(play: Play) -> None:

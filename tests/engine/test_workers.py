@@ -9,7 +9,7 @@ from dap_mux.engine import inputs, outputs
 from dap_mux.engine.ranks.deaths import MAX_CHILDREN
 from dap_mux.pure.protocol.messages import decode
 from tests.engine.conftest import Play
-from tests.engine.scenes import LINE, attached, frame_of
+from tests.engine.scenes import LINE, attached, frame_of, names
 from tests.support.fake_rank.rank import FakeRank
 from tests.support.scripted.playbook import Playbook
 from tests.support.scripted.scripted_clients import Client
@@ -47,10 +47,6 @@ def child(book: Playbook, pid: int) -> FakeRank:
         for known, child in rank.children.all()
         if known == pid
     )
-
-
-def names(client: Client) -> list[str]:
-    return [row["name"] for row in client.ask("threads").body["threads"]]
 
 
 def workers(client: Client) -> list[tuple[int, int | None, str]]:
