@@ -98,47 +98,27 @@ def fed_bytewise(framer: Framer, data: bytes) -> list[bytes]:
 
 
 @pytest.mark.parametrize(("data", "bodies"), GOOD)
-class TestGood:
-    """What a DAP peer may send."""
-
-    def test_whole(self, data: bytes, bodies: list[bytes]) -> None:
+def test_what_a_peer_may_send(data: bytes, bodies: list[bytes]) -> None:
+    """Whole, byte by byte, and with a tail."""
+    for feed in (Framer.feed, fed_bytewise):
         framer = Framer()
-        assert framer.feed(data) == bodies
+        assert feed(framer, data) == bodies
         assert framer.waiting_for == ""
-
-    def test_byte_by_byte(self, data: bytes, bodies: list[bytes]) -> None:
-        framer = Framer()
-        assert fed_bytewise(framer, data) == bodies
-        assert framer.waiting_for == ""
-
-    def test_with_a_tail(self, data: bytes, bodies: list[bytes]) -> None:
-        framer = Framer()
-        assert framer.feed(data + TAIL[:-3]) == bodies
-        assert framer.feed(TAIL[-3:]) == [b'{"seq":9}']
+    followed = Framer()
+    assert followed.feed(data + TAIL[:-3]) == bodies
+    assert followed.feed(TAIL[-3:]) == [b'{"seq":9}']
 
 
 @pytest.mark.parametrize("data", BAD)
-class TestBad:
-    """What closes the peer: the same, however it is cut."""
-
-    def test_whole(self, data: bytes) -> None:
+def test_what_closes_the_peer(data: bytes) -> None:
+    """The same, however it is cut, with a tail, and after a good message."""
+    after_one = Framer()
+    assert after_one.feed(TAIL) == [b'{"seq":9}']
+    for framer, said in ((Framer(), data), (Framer(), data + TAIL), (after_one, data)):
         with pytest.raises(FramingError):
-            Framer().feed(data)
-
-    def test_byte_by_byte(self, data: bytes) -> None:
-        framer = Framer()
-        with pytest.raises(FramingError):
-            fed_bytewise(framer, data)
-
-    def test_with_a_tail(self, data: bytes) -> None:
-        with pytest.raises(FramingError):
-            Framer().feed(data + TAIL)
-
-    def test_after_a_good_message(self, data: bytes) -> None:
-        framer = Framer()
-        assert framer.feed(TAIL) == [b'{"seq":9}']
-        with pytest.raises(FramingError):
-            framer.feed(data)
+            framer.feed(said)
+    with pytest.raises(FramingError):
+        fed_bytewise(Framer(), data)
 
 
 FIRST_WRONG = [

@@ -1,171 +1,20 @@
-"""The fields of ids are complete against every edition of the schema, and the walk obeys them."""
+"""Ids and places in messages are exchanged where the tables have them, and nowhere else."""
 
 from __future__ import annotations
 
 import copy
-import re
-from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any
 
 import pytest
 from msgspec import Raw
 
-from dap_mux.engine.routes import ROUTES
-from dap_mux.engine.session.rank_events import EVENT_TABLE
 from dap_mux.pure.errors import PeerFault
-from dap_mux.pure.protocol.exchange import Fields, Id, IdFault, Kind, exchange, handles_of
+from dap_mux.pure.protocol.exchange import Fields, Id, IdFault, Kind, exchange
 from dap_mux.pure.protocol.handle_fields import EVENTS, RESPONSES
 from dap_mux.pure.protocol.messages import NO_RAW, plain, raw
-from tests.support.schema import Edition, editions
+from tests.unit.protocol.test_schema_tables import PLACES, REQUESTS
 
 Json = dict[str, Any]
-Found = dict[str, set[str]]
-
-# A request that is refused goes to no rank, so it has no Struct.
-REFUSED: Final = {name for name, route in ROUTES.items() if route.handler is None}
-REQUESTS: Final = {
-    name: handles_of(route.arguments) for name, route in ROUTES.items() if name not in REFUSED
-}
-# A field of one of these names may be an id.
-ID_NAME: Final = re.compile(r"^id$|Ids?$|ID$|[rR]eferences?$|^address$")
-
-# Rows that older editions lack; the one in debugpy's wheel may be the only one here.
-NEWER: Final = {
-    ("request", "evaluate", "source.sources*.sourceReference"),
-    ("response", "locations", "source.sources*.sourceReference"),
-    ("response", "evaluate", "valueLocationReference"),
-    ("response", "setExpression", "valueLocationReference"),
-    ("response", "setVariable", "valueLocationReference"),
-    ("response", "variables", "variables[].valueLocationReference"),
-    ("response", "variables", "variables[].declarationLocationReference"),
-    ("event", "output", "locationReference"),
-}
-
-# Fields that look like ids and are none of a rank's, each with its reason.
-EXCEPTIONS: Final = {
-    ("request", "initialize", "clientID"): "the client's name",
-    ("request", "initialize", "adapterID"): "the adapter's name",
-    ("request", "setExceptionBreakpoints", "filterOptions[].filterId"): "a name from capabilities",
-    ("response", "disassemble", "instructions[].address"): "an address, shown and never sent back",
-    ("response", "exceptionInfo", "exceptionId"): "the exception's type",
-    ("response", "readMemory", "address"): "an address, shown and never sent back",
-    ("response", "runInTerminal", "processId"): "of the operating system",
-    ("response", "runInTerminal", "shellProcessId"): "of the operating system",
-    ("event", "process", "systemProcessId"): "of the operating system",
-}
-
-
-def properties(edition: Edition, schema: Json) -> Json:
-    """Return the fields of a type, those it inherits by allOf and $ref too."""
-    found: Json = dict(schema.get("properties", {}))
-    if "$ref" in schema:
-        found |= properties(edition, edition._definitions[schema["$ref"].rsplit("/", 1)[1]])
-    for part in [*schema.get("allOf", ()), *schema.get("oneOf", ()), *schema.get("anyOf", ())]:
-        found |= properties(edition, part)
-    return found
-
-
-def leaves(edition: Edition, schema: Json, path: str = "", seen: tuple[str, ...] = ()) -> set[str]:
-    """Return the path of every integer or string below `schema`, recursion as in the table."""
-    reference = schema.get("$ref", "").rsplit("/", 1)[-1]
-    if reference in seen:
-        return set()
-    seen = (*seen, reference) if reference else seen
-    schema = edition._definitions[reference] if reference else schema
-    fields = properties(edition, schema)
-    if reference == "Source":
-        path += ".sources*"
-    inner = [leaves(edition, field, f"{path}.{name}", seen) for name, field in fields.items()]
-    if "items" in schema:
-        inner.append(leaves(edition, schema["items"], f"{path}[]", seen))
-    kinds = schema.get("type", ())
-    here = {"integer", "string"} & set([kinds] if isinstance(kinds, str) else kinds)
-    return set().union({path.lstrip(".")} if here else (), *inner)
-
-
-def suspects(edition: Edition, definition: str, key: str) -> set[str]:
-    """Return the paths below `key` of a message whose last name sounds like an id."""
-    schema = properties(edition, edition._definitions[definition]).get(key, {})
-    paths = leaves(edition, schema)
-    return {path for path in paths if ID_NAME.search(path.rsplit(".", 1)[-1].removesuffix("[]"))}
-
-
-def messages(edition: Edition) -> Iterator[tuple[str, str, set[str]]]:
-    """Yield (kind, name, paths that sound like ids) for every message of an edition."""
-    for name, definition in edition.requests.items():
-        if name not in REFUSED:
-            yield "request", name, suspects(edition, definition, "arguments")
-        response = definition.removesuffix("Request") + "Response"
-        yield "response", name, suspects(edition, response, "body")
-    for name, definition in edition.events.items():
-        yield "event", name, suspects(edition, definition, "body")
-
-
-TABLES: Final = {"request": REQUESTS, "response": RESPONSES, "event": EVENTS}
-
-
-def flat(field: Any, path: str = "") -> Iterator[tuple[str, Kind]]:
-    """Yield the fields of a shape: `a.b` in an object, `a[]` in a list, `a*` in any depth of it."""
-    if isinstance(field, Kind):
-        yield path, field
-    elif isinstance(field, list):
-        yield from flat(field[0], f"{path}[]")
-    else:
-        tree = "".join(f".{name}*" for name, inner in field.items() if inner is ...)
-        for name, inner in field.items():
-            if inner is not ...:
-                yield from flat(inner, f"{path}{tree}.{name}".lstrip("."))
-
-
-def table_paths(kind: str, name: str) -> set[str]:
-    return {path for path, _ in flat(TABLES[kind].get(name, {}))}
-
-
-@pytest.mark.parametrize("edition", editions(), ids=lambda edition: edition.label)
-def test_every_id_of_the_schema_is_in_the_table_or_an_exception(edition: Edition) -> None:
-    missing = [
-        (kind, name, path)
-        for kind, name, paths in messages(edition)
-        for path in paths - table_paths(kind, name)
-        if (kind, name, path) not in EXCEPTIONS
-    ]
-    assert missing == []
-
-
-def test_the_walk_of_the_schema_finds_the_known_ids() -> None:
-    found = {(kind, name): paths for kind, name, paths in messages(editions()[0])}
-    assert found["event", "stopped"] == {"threadId", "hitBreakpointIds[]"}
-    assert found["response", "stackTrace"] == {
-        "stackFrames[].id",
-        "stackFrames[].source.sources*.sourceReference",
-        "stackFrames[].instructionPointerReference",
-        "stackFrames[].moduleId",
-    }
-
-
-def test_the_table_has_nothing_that_no_edition_knows() -> None:
-    known = {
-        (kind, name, path) for e in editions() for kind, name, ps in messages(e) for path in ps
-    }
-    rows = {
-        (kind, name, path)
-        for kind, table in TABLES.items()
-        for name in table
-        for path in table_paths(kind, name)
-    }
-    assert rows - known <= NEWER
-
-
-def test_exceptions_are_still_in_the_schema() -> None:
-    known = {
-        (kind, name, path) for e in editions() for kind, name, ps in messages(e) for path in ps
-    }
-    assert set(EXCEPTIONS) - known == set()
-
-
-def test_every_row_is_of_a_message_that_we_know() -> None:
-    assert set(RESPONSES) <= set(ROUTES)
-    assert set(EVENTS) <= set(EVENT_TABLE)
 
 
 def test_only_a_message_without_ids_is_false() -> None:
@@ -332,3 +181,24 @@ def test_exchange_finds_every_row() -> None:
     for table in (REQUESTS, RESPONSES, EVENTS):
         for fields in table.values():
             assert ... not in fields.values()
+
+
+# Places
+
+
+def told(kind: Kind, value: Id) -> Id:
+    return f"{kind.name}:{value}" if isinstance(value, str) else value + 100
+
+
+def test_a_stack_is_exchanged() -> None:
+    frame = {"id": 1, "line": 5, "column": 0, "endLine": None, "source": {"path": "/a.py"}}
+    body = exchange(raw({"stackFrames": [frame]}), PLACES.responses["stackTrace"], told)
+    changed = {"line": 105, "column": 100, "source": {"path": "PATH:/a.py"}}
+    assert plain(body) == {"stackFrames": [{**frame, **changed}]}
+
+
+@pytest.mark.parametrize("line", ["5", 5.0, True, [5]])
+def test_a_line_of_another_type_never_passes(line: object) -> None:
+    wanted = {"source": {"path": "/a.py"}, "breakpoints": [{"line": line}]}
+    with pytest.raises(IdFault, match="line is no line number"):
+        exchange(raw(wanted), PLACES.requests["setBreakpoints"], told)
