@@ -27,6 +27,7 @@ from dap_mux.pure.errors import DapMuxError, NothingToConnect, PeerFault, Refuse
 from dap_mux.session.job import entry_line
 from dap_mux.system.config import Address, Config
 from dap_mux.system.session_files import SessionFile
+from tests.support.clients.scripted_server import ScriptedServer, list_row
 
 
 @pytest.fixture(autouse=True)
@@ -228,19 +229,10 @@ def test_sessions(capsys: pytest.CaptureFixture[str]) -> None:
 # list
 
 
-def rank(number: int, **known: object) -> dict[str, object]:
-    """One row of the answer to `list`, unknown values null."""
-    keys = (
-        "rank worker group coords host pid endpoint state reason thread function module path line"
-    )
-    row: dict[str, object] = dict.fromkeys([*keys.split(), "threadId", "exitCode"])
-    return {**row, "rank": number, "group": "job", "state": "running", **known}
-
-
 BODY = {
     "ranks": [
-        rank(0, host="node1", coords={"dp": 0, "tp": 1}, exitCode=7, state="exited"),
-        rank(1, host="node1", state="stopped", reason="breakpoint", function="step\x1b[2J")
+        list_row(0, host="node1", coords={"dp": 0, "tp": 1}, exitCode=7, state="exited"),
+        list_row(1, host="node1", state="stopped", reason="breakpoint", function="step\x1b[2J")
         | {"path": "/src/train.py", "line": 41},
     ],
     "counts": {"exited": 1, "stopped": 1, "running": 0},
@@ -249,35 +241,18 @@ BODY = {
 
 @asynccontextmanager
 async def serving(answers: dict[str, Any]) -> AsyncIterator[tuple[SessionFile, list[Any]]]:
-    """A peer that answers each DAP command as told (a string is a refusal); and what it heard."""
-    heard: list[Any] = []
-
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        while head := await reader.readline():
-            await reader.readline()
-            request = json.loads(await reader.readexactly(int(head.split()[1])))
-            heard.append((request["command"], request.get("arguments")))
-            answer = answers.get(request["command"], {})
-            reply = {"type": "response", "seq": len(heard), "request_seq": request["seq"]}
-            refused = isinstance(answer, str)
-            reply |= {"command": request["command"], "success": not refused}
-            reply |= {"message": answer} if refused else {"body": answer}
-            body = json.dumps(reply).encode()
-            writer.write(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
-        writer.close()
-
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    try:
-        yield SessionFile("127.0.0.1", server.sockets[0].getsockname()[1], pid=0), heard
-    finally:
-        server.close()
+    """A peer that answers each DAP command as told (a text is a refusal); and what it heard."""
+    server = ScriptedServer()
+    server.answers(answers)
+    async with server.listening() as port:
+        yield SessionFile("127.0.0.1", port, pid=0), server.received
 
 
 async def test_list_asks_as_an_observer_and_no_more() -> None:
     async with serving({"list": BODY}) as (session, heard):
         assert await listings.fetch(session, "0-3", Config.load()) == BODY
-    assert [command for command, _ in heard] == ["initialize", "attach", "list"]
-    assert [arguments for _, arguments in heard[1:]] == [{"role": "observer"}, {"ranks": "0-3"}]
+    assert [one["command"] for one in heard] == ["initialize", "attach", "list"]
+    assert [one["arguments"] for one in heard[1:]] == [{"role": "observer"}, {"ranks": "0-3"}]
 
 
 async def test_list_passes_a_refusal_on() -> None:
@@ -350,14 +325,14 @@ def test_the_table_of_ranks() -> None:
 
 
 def test_workers_stand_behind_their_ranks() -> None:
-    ranks = [rank(0), rank(0, worker=1), rank(1), rank(1, worker=1)]
+    ranks = [list_row(0), list_row(0, worker=1), list_row(1), list_row(1, worker=1)]
     lines = shown({"ranks": ranks, "counts": {"running": 4}})
     assert [line.split("|")[2].strip() for line in lines[1:5]] == ["0", "0/1", "1", "1/1"]
     assert lines[-1] == "2 ranks and 2 workers: 4 running"
 
 
 def test_ranks_at_one_place_are_one_row() -> None:
-    ranks = [rank(number, state="stopped", line=1 + (number == 7)) for number in range(40)]
+    ranks = [list_row(number, state="stopped", line=1 + (number == 7)) for number in range(40)]
     body = {"ranks": ranks, "counts": {"stopped": 40}}
     assert [line.split("|")[2].strip() for line in shown(body)[1:3]] == ["0-6,8-39", "7"]
     assert len(shown(body, "full")) == 42

@@ -3,95 +3,54 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-import msgspec
 import pytest
 
 from dap_mux.client import ConnectionLost, DapClient, RequestFailed, Tap
 from dap_mux.client.client import _within
-from dap_mux.pure.protocol.messages import Framer, FramingError, encode_frame
+from dap_mux.pure.protocol.messages import FramingError
 from tests.support.clients.conversation import Conversation
+from tests.support.clients.scripted_server import ScriptedServer
 from tests.support.processes.waiting import until
 
 Json = dict[str, Any]
 
 
-class Server:
-    """Keeps what the client sent, and answers when told."""
-
-    def __init__(self) -> None:
-        self.received: list[Json] = []
-        self.on_request: Callable[[Json], None] = lambda message: None
-        self._seq = 0
-        self._writer: asyncio.StreamWriter | None = None
-        self._gone = asyncio.Event()
-
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._writer, framer = writer, Framer()
-        while data := await reader.read(4096):
-            for body in framer.feed(data):
-                message = msgspec.json.decode(body, type=Json)
-                self.received.append(message)
-                self.on_request(message)
-        writer.close()
-        self._gone.set()
-
-    @asynccontextmanager
-    async def client(self, tap: Tap) -> AsyncIterator[DapClient]:
-        """A client of this server; at the end the server has seen it go."""
-        listening = await asyncio.start_server(self.serve, "127.0.0.1", 0)
-        made = await DapClient.connect("127.0.0.1", listening.sockets[0].getsockname()[1], tap=tap)
+@asynccontextmanager
+async def client_of(server: ScriptedServer, tap: Tap) -> AsyncIterator[DapClient]:
+    """A client of this server; at the end the server has seen it go."""
+    async with server.listening() as port:
+        made = await DapClient.connect("127.0.0.1", port, tap=tap)
         try:
             yield made
         finally:
             await made.close()
-            await self._gone.wait()
-            listening.close()
-            await listening.wait_closed()
-
-    def say(self, **message: object) -> None:
-        self._seq += 1
-        self.raw(encode_frame(msgspec.json.encode({"seq": self._seq, **message})))
-
-    def event(self, name: str, **body: object) -> None:
-        self.say(type="event", event=name, body=body)
-
-    def answer(self, to: Json, *, success: bool = True, **more: object) -> None:
-        same = {"request_seq": to["seq"], "command": to["command"]}
-        self.say(type="response", success=success, **same, **more)
-
-    def raw(self, data: bytes) -> None:
-        assert self._writer is not None
-        self._writer.write(data)
-
-    def hang_up(self) -> None:
-        assert self._writer is not None
-        self._writer.close()
+            await server.gone.wait()
 
 
 @pytest.fixture
-async def server() -> Server:
-    return Server()
+async def server() -> ScriptedServer:
+    return ScriptedServer()
 
 
 @pytest.fixture
-async def client(server: Server) -> AsyncIterator[DapClient]:
-    async with server.client(Conversation(strict=False).tap) as made:
+async def client(server: ScriptedServer) -> AsyncIterator[DapClient]:
+    async with client_of(server, Conversation(strict=False).tap) as made:
         yield made
 
 
 async def test_a_request_returns_the_body_of_its_response(
-    server: Server, client: DapClient
+    server: ScriptedServer, client: DapClient
 ) -> None:
     server.on_request = lambda request: server.answer(request, body={"threads": []})
     assert await client.request("threads") == {"threads": []}
     assert server.received == [{"seq": 1, "type": "request", "command": "threads"}]
 
 
-async def test_responses_may_come_in_any_order(server: Server, client: DapClient) -> None:
+async def test_responses_may_come_in_any_order(server: ScriptedServer, client: DapClient) -> None:
     def both(request: Json) -> None:
         if request["seq"] == 2:
             server.answer(server.received[1])
@@ -102,7 +61,9 @@ async def test_responses_may_come_in_any_order(server: Server, client: DapClient
     assert [response["request_seq"] for response in await asyncio.gather(*sent)] == [1, 2]
 
 
-async def test_an_error_response_raises_with_its_words(server: Server, client: DapClient) -> None:
+async def test_an_error_response_raises_with_its_words(
+    server: ScriptedServer, client: DapClient
+) -> None:
     body = {"error": {"id": 7, "format": "rank 3 is running"}}
     server.on_request = lambda request: server.answer(
         request, success=False, message="running", body=body
@@ -117,7 +78,7 @@ async def test_no_response_in_time_says_to_what(client: DapClient) -> None:
         await client.request("threads", timeout=0.01)
 
 
-async def test_no_event_is_lost_between_waits(server: Server, client: DapClient) -> None:
+async def test_no_event_is_lost_between_waits(server: ScriptedServer, client: DapClient) -> None:
     def three(request: Json) -> None:
         for thread in (1, 2, 3):
             server.event("thread", reason="started", threadId=thread)
@@ -134,7 +95,9 @@ async def test_no_event_is_lost_between_waits(server: Server, client: DapClient)
     assert [event["event"] for event in client.events] == ["thread"] * 3 + ["initialized"]
 
 
-async def test_a_reverse_request_is_refused_at_once(server: Server, client: DapClient) -> None:
+async def test_a_reverse_request_is_refused_at_once(
+    server: ScriptedServer, client: DapClient
+) -> None:
     refused = asyncio.get_running_loop().create_future()
 
     def ask_back(message: Json) -> None:
@@ -151,7 +114,7 @@ async def test_a_reverse_request_is_refused_at_once(server: Server, client: DapC
 
 
 async def test_the_handshake_does_not_wait_for_attach_first(
-    server: Server, client: DapClient
+    server: ScriptedServer, client: DapClient
 ) -> None:
     def play(request: Json) -> None:
         if request["command"] == "attach":
@@ -181,7 +144,9 @@ async def test_the_handshake_does_not_wait_for_attach_first(
     assert lines == [{"line": 3}, {"line": 5, "condition": "x"}]
 
 
-async def test_a_refused_attach_ends_the_handshake(server: Server, client: DapClient) -> None:
+async def test_a_refused_attach_ends_the_handshake(
+    server: ScriptedServer, client: DapClient
+) -> None:
     def refuse(request: Json) -> None:
         refused = request["command"] == "attach"
         server.answer(request, success=not refused, message="already being debugged", body={})
@@ -191,7 +156,9 @@ async def test_a_refused_attach_ends_the_handshake(server: Server, client: DapCl
         await client.handshake({})
 
 
-async def test_a_server_that_hangs_up_fails_what_is_owed(server: Server, client: DapClient) -> None:
+async def test_a_server_that_hangs_up_fails_what_is_owed(
+    server: ScriptedServer, client: DapClient
+) -> None:
     server.on_request = lambda request: server.hang_up()
     with pytest.raises(ConnectionLost):
         await client.request("threads")
@@ -202,27 +169,31 @@ async def test_a_server_that_hangs_up_fails_what_is_owed(server: Server, client:
         await client.request("threads")
 
 
-async def test_noise_from_the_server_fails_what_is_owed(server: Server, client: DapClient) -> None:
+async def test_noise_from_the_server_fails_what_is_owed(
+    server: ScriptedServer, client: DapClient
+) -> None:
     server.on_request = lambda request: server.raw(b"HTTP/1.1 200 OK\r\n\r\n")
     with pytest.raises(FramingError):
         await client.request("threads")
 
 
-async def test_a_tap_that_objects_is_heard_by_whoever_waits(server: Server) -> None:
+async def test_a_tap_that_objects_is_heard_by_whoever_waits(server: ScriptedServer) -> None:
     server.on_request = lambda request: server.event("initialized")  # before its response
-    async with server.client(Conversation().tap) as client:
+    async with client_of(server, Conversation().tap) as client:
         with pytest.raises(AssertionError, match="before initialize"):
             await client.request("initialize", {"adapterID": "debugpy"})
 
 
-async def test_a_tap_that_objects_is_heard_at_the_end_if_nobody_waits(server: Server) -> None:
+async def test_a_tap_that_objects_is_heard_at_the_end_if_nobody_waits(
+    server: ScriptedServer,
+) -> None:
     def answer_and_end_twice(request: Json) -> None:
         server.answer(request, body={"threads": []})
         server.event("terminated")
         server.event("terminated")
 
     server.on_request = answer_and_end_twice
-    async with server.client(Conversation(strict=False).tap) as client:
+    async with client_of(server, Conversation(strict=False).tap) as client:
         await client.request("threads")
         await until(lambda: not client.open, within=30, what="the client's end")
         with pytest.raises(AssertionError, match="a second terminated"):

@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import stat
 from pathlib import Path
-from typing import Any
 
 import pytest
 from prompt_toolkit.history import FileHistory
 
 from dap_mux.frontends.console.session_client import RankTracker
 from dap_mux.frontends.console.terminal import candidates, history
+from tests.support.clients.scripted_server import list_row
 
 
 @pytest.fixture
 def tracker() -> RankTracker:
     """Four ranks of a mesh."""
-    keys = "worker host pid endpoint reason thread function module path line threadId exitCode"
-    nothing: dict[str, Any] = dict.fromkeys(keys.split())
     known = RankTracker()
     for rank in range(4):
         place = {"dp": rank // 2, "tp": rank % 2}
-        row = {"rank": rank, "group": "job", "state": "stopped", "coords": place}
-        known.update([nothing | row])
+        known.update([list_row(rank, "stopped", coords=place)])
     return known
 
 

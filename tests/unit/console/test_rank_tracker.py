@@ -5,20 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from dap_mux.frontends.console.session_client import RankTracker, stopped_rows
-
-
-def row(rank: int, state: str, group: str = "job", **known: Any) -> dict[str, Any]:
-    """One row of `list`, unknown values null."""
-    keys = (
-        "worker coords host pid endpoint reason thread function module path line threadId exitCode"
-    )
-    return {**dict.fromkeys(keys.split()), "rank": rank, "group": group, "state": state, **known}
+from tests.support.clients.scripted_server import list_row
 
 
 def stopped(rank: int, line: int = 41, **known: Any) -> dict[str, Any]:
     """A row of a rank that has stopped."""
     place = {"path": "/src/train.py", "line": line, "reason": "breakpoint"}
-    return row(rank, "stopped", **{**place, **known})
+    return list_row(rank, "stopped", **{**place, **known})
 
 
 def news(tracker: RankTracker, *rows: dict[str, Any]) -> list[str]:
@@ -27,7 +20,7 @@ def news(tracker: RankTracker, *rows: dict[str, Any]) -> list[str]:
 
 def test_equal_news_of_several_ranks_is_one_line() -> None:
     tracker = RankTracker()
-    assert news(tracker, *(row(rank, "running") for rank in range(5))) == []
+    assert news(tracker, *(list_row(rank, "running") for rank in range(5))) == []
     moved = [*(stopped(rank) for rank in (0, 1, 2)), stopped(4, 7, reason="step")]
     assert news(tracker, *moved) == [
         "ranks 0-2 stopped at train.py:41 (breakpoint)",
@@ -41,13 +34,17 @@ def test_a_stop_is_told_when_its_place_is_known_and_after_each_run() -> None:
     tracker = RankTracker()
     assert news(tracker, stopped(3, reason=None, path=None)) == []
     assert news(tracker, stopped(3)) == ["rank 3 stopped at train.py:41 (breakpoint)"]
-    assert news(tracker, row(3, "running")) == []
+    assert news(tracker, list_row(3, "running")) == []
     assert news(tracker, stopped(3)) == ["rank 3 stopped at train.py:41 (breakpoint)"]
 
 
 def test_ends() -> None:
     tracker = RankTracker()
-    gone = [row(0, "exited", exitCode=3), row(1, "exited"), row(2, "lost", reason="no answer")]
+    gone = [
+        list_row(0, "exited", exitCode=3),
+        list_row(1, "exited"),
+        list_row(2, "lost", reason="no answer"),
+    ]
     assert news(tracker, *gone) == [
         "rank 0 ended with exit code 3",
         "rank 1 ended",
@@ -57,28 +54,28 @@ def test_ends() -> None:
 
 def test_workers_stop_like_ranks_and_end_unnoticed() -> None:
     tracker = RankTracker()
-    assert news(tracker, row(3, "running"), row(3, "running", worker=1), stopped(2)) == [
+    assert news(tracker, list_row(3, "running"), list_row(3, "running", worker=1), stopped(2)) == [
         "rank 2 stopped at train.py:41 (breakpoint)",
     ]
     stops = [stopped(3, worker=1), stopped(3, worker=2)]
     assert news(tracker, *stops) == ["ranks 3/1-2 stopped at train.py:41 (breakpoint)"]
     assert tracker.rows["job", 3]["state"] == "running"
     assert tracker.counts() == "3 stopped, 1 running"
-    assert news(tracker, row(3, "exited", worker=1)) == []
+    assert news(tracker, list_row(3, "exited", worker=1)) == []
     assert tracker.counts() == "2 stopped, 1 running"
 
 
 def test_groups_are_named_where_there_are_several() -> None:
     tracker = RankTracker()
-    tracker.update([row(0, "running", "trainer"), row(0, "running", "eval")])
+    tracker.update([list_row(0, group="trainer"), list_row(0, group="eval")])
     assert tracker.groups == ["eval", "trainer"]
     assert tracker.fold([("eval", 0)]) == "eval:0"
     assert tracker.name([("eval", 0), ("trainer", 0)]) == "ranks eval:0; trainer:0"
 
 
 def test_what_is_stopped_are_ranks_and_their_workers() -> None:
-    one, its_worker = stopped(1), row(1, "running", worker=1)
-    other, other_worker = row(2, "running"), stopped(2, worker=1)
+    one, its_worker = stopped(1), list_row(1, "running", worker=1)
+    other, other_worker = list_row(2, "running"), stopped(2, worker=1)
     trainer = stopped(2, group="trainer")
     assert stopped_rows([one, its_worker, other, other_worker, trainer]) == [
         one,
