@@ -101,11 +101,8 @@ class Wire(Connection):
         request = self._request(command, arguments)
         start = perf_counter()
         self._socket.sendall(request)
-        while True:
-            message, end = self._receive()
-            if message.type == "response" and message.request_seq == self._seq:
-                assert message.success, f"{command}: {message.message}"
-                return Timed(end - start, _body(message))
+        message, end = self._answer(self._seq)
+        return Timed(end - start, _body(message))
 
     def evaluate(self, expression: str, frame: int) -> float:
         """Return the seconds until a watch expression has its value."""
@@ -119,11 +116,14 @@ class Wire(Connection):
 
     def answer(self, seq: int) -> None:
         """Wait for the answer to a request that was only sent."""
+        self._answer(seq)
+
+    def _answer(self, seq: int) -> tuple[Envelope, float]:
         while True:
-            message, _ = self._receive()
+            message, end = self._receive()
             if message.type == "response" and message.request_seq == seq:
                 assert message.success, message.message
-                return
+                return message, end
 
     def event(self, name: str, holds: Callable[[Json], bool] = lambda body: True) -> Json:
         """Return the body of the next such event; earlier ones of its kind are dropped.

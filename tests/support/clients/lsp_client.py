@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, Union
+from typing import Any, Final, TypeVar, Union
 
 from cattrs import Converter
 from lsprotocol import types
@@ -21,6 +21,7 @@ from pygls.protocol import default_converter
 from dap_mux import __version__
 from tests.support.processes.commands import LIMIT, User
 
+_T = TypeVar("_T")
 WHOLE: Final = types.Range(types.Position(0, 0), types.Position(1_000_000, 0))
 CAPABILITIES: Final = types.ClientCapabilities(
     workspace=types.WorkspaceClientCapabilities(
@@ -141,6 +142,33 @@ class Editor(LanguageClient):
 
     # Asking
 
+    async def _until(
+        self,
+        look: Callable[[], Awaitable[_T]],
+        holds: Callable[[_T], object],
+        what: str,
+        *,
+        news: bool = True,
+    ) -> _T:
+        """Look until this holds, again whenever the server says something; `news=False`: at once.
+
+        Return what was found.
+        """
+        found: list[_T] = []
+
+        async def see() -> _T:
+            while True:
+                found[:] = [await look()]
+                if holds(found[0]):
+                    return found[0]
+                if news:
+                    await self.told()
+
+        try:
+            return await asyncio.wait_for(see(), LIMIT)
+        except asyncio.TimeoutError:
+            raise AssertionError(f"{what}: {found}") from None
+
     async def hints(self, uri: str) -> dict[int, str]:
         """The hints of a document: line from 1, and label."""
         params = types.InlayHintParams(types.TextDocumentIdentifier(uri), WHOLE)
@@ -149,17 +177,7 @@ class Editor(LanguageClient):
 
     async def until_hints(self, uri: str, wanted: dict[int, str]) -> None:
         """Ask for hints, again whenever the server says so, until they are these."""
-        found: dict[int, str] = {}
-
-        async def see() -> None:
-            nonlocal found
-            while (found := await self.hints(uri)) != wanted:
-                await self.told()
-
-        try:
-            await asyncio.wait_for(see(), LIMIT)
-        except asyncio.TimeoutError:
-            raise AssertionError(f"hints are {found}, not {wanted}") from None
+        await self._until(partial(self.hints, uri), lambda found: found == wanted, f"not {wanted}")
 
     async def hover(self, uri: str, line: int, column: int) -> str | None:
         """What a hover shows; line and column from 1."""
@@ -178,21 +196,15 @@ class Editor(LanguageClient):
 
         A hover waits a second for ranks, and a busy machine is slower at times.
         """
-        said: str | None = None
-        late = f"no response from {silent}" if silent else None
+        late = [f"no response from {silent}"] if silent else []
 
-        async def see() -> str:
-            nonlocal said
-            while True:
-                said = await self.hover_on(uri, path, line, word)
-                missing = [one for one in (said or "").splitlines() if "no response from" in one]
-                if said is not None and missing == ([late] if late else []):
-                    return said
+        def answered(said: str | None) -> bool:
+            lines = (said or "").splitlines()
+            return said is not None and [one for one in lines if "no response from" in one] == late
 
-        try:
-            return await asyncio.wait_for(see(), LIMIT)
-        except asyncio.TimeoutError:
-            raise AssertionError(f"the last hover over {word!r}: {said}") from None
+        look = partial(self.hover_on, uri, path, line, word)
+        said = await self._until(look, answered, f"the last hover over {word!r}", news=False)
+        return said or ""
 
     async def lenses(self, uri: str) -> dict[int, types.Command]:
         """The lenses of a document by line, from 1."""
@@ -208,39 +220,28 @@ class Editor(LanguageClient):
 
     async def problem(self, uri: str, words: str) -> types.Diagnostic:
         """Wait until a document has a problem with these words."""
-        found: list[types.Diagnostic] = []
 
-        async def see() -> None:
-            nonlocal found
-            while not (found := [p for p in self.problems.get(uri, ()) if words in p.message]):
-                await self.told()
+        async def look() -> list[types.Diagnostic]:
+            return [problem for problem in self.problems.get(uri, ()) if words in problem.message]
 
-        try:
-            await asyncio.wait_for(see(), LIMIT)
-        except asyncio.TimeoutError:
-            raise AssertionError(f"no {words!r} in {self.problems}") from None
+        found = await self._until(look, bool, f"no {words!r} in {self.problems}")
         return found[0]
 
     async def message(self, words: str) -> None:
         """Wait until the user has been shown a message with these words."""
 
-        async def see() -> None:
-            while not any(words in message for message in self.messages):
-                await self.told()
+        async def look() -> list[str]:
+            return self.messages
 
-        try:
-            await asyncio.wait_for(see(), LIMIT)
-        except asyncio.TimeoutError:
-            raise AssertionError(f"no {words!r} in {self.messages}") from None
+        await self._until(look, lambda said: any(words in one for one in said), f"no {words!r}")
 
     async def no_problem(self, uri: str) -> None:
         """Wait until a document is said to have none."""
 
-        async def see() -> None:
-            while self.problems.get(uri) != []:
-                await self.told()
+        async def look() -> list[types.Diagnostic] | None:
+            return self.problems.get(uri)
 
-        await asyncio.wait_for(see(), LIMIT)
+        await self._until(look, lambda found: found == [], "problems")
 
     async def actions(
         self,
@@ -267,17 +268,8 @@ class Editor(LanguageClient):
 
     async def until_completions(self, uri: str, line: int, column: int, wanted: list[str]) -> None:
         """Ask again until this is offered: a session that is late is not waited for."""
-        found: list[str] = []
-
-        async def see() -> None:
-            nonlocal found
-            while (found := await self.completions(uri, line, column)) != wanted:
-                pass
-
-        try:
-            await asyncio.wait_for(see(), LIMIT)
-        except asyncio.TimeoutError:
-            raise AssertionError(f"{found} is offered, not {wanted}") from None
+        look = partial(self.completions, uri, line, column)
+        await self._until(look, lambda found: found == wanted, f"not {wanted}", news=False)
 
     async def hover_on(self, uri: str, path: str | Path, line: int, word: str) -> str | None:
         """What a hover shows on a word of a line."""
