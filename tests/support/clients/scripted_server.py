@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from dap_mux.pure.protocol.framing import Framer, encode_frame
+from dap_mux.pure.protocol.messages import Framer, encode_frame
 
 Json = dict[str, Any]
 _KEYS: Final = (
