@@ -56,12 +56,15 @@ def test_what_cannot_be_says_so_beside_what_can(play: Play) -> None:
     """Each breakpoint of a file is answered for itself, in order."""
     book, client = play.attached(4)
     wanted = [
+        {"line": 3, "condition": "ranks(0: True"},
         {"line": 4, "condition": "differ: no expression"},
         {"line": 5, "condition": "ranks(9): True"},
         {"line": LINE, "hitCondition": "%4"},
     ]
     answer = client.ask("setBreakpoints", source={"path": PATH}, breakpoints=wanted)
-    differ, absent, good = answer.body["breakpoints"]
+    unreadable, differ, absent, good = answer.body["breakpoints"]
+    assert not unreadable["verified"]
+    assert "never closed" in unreadable["message"]
     assert not differ["verified"]
     assert differ["message"] == "not a Python expression: no expression"
     assert not absent["verified"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from typing import Any
 
 import pytest
@@ -143,6 +145,26 @@ def test_a_missing_file_names_the_ranks_and_a_mapping(play: Play) -> None:
         "to pathMappings"
     )
     assert last_news(client)["verified"]
+
+
+def test_the_proposed_mapping_works_when_pasted(play: Play) -> None:
+    """It is read back from the message."""
+    book = two_hosts(play)
+    for number in (2, 3):
+        book.rank(number).missing.add(FILE)
+        book.rank(number).disk.loaded = {"/data/x/train.py": True}
+    first = attached(book)
+    with book.quietly("a breakpoint, and its news"):
+        set_in(first)
+    proposed = re.search(r"add (\{.*\}) to", last_news(first)["message"])
+    assert proposed
+    with book.quietly("the first leaves"):
+        first.ask("disconnect")
+        book.wait(1)
+    second = introduced(book, "second")
+    second.ask("attach", pathMappings=[json.loads(proposed[1])])
+    second.send("configurationDone")
+    assert "message" not in set_in(second)
 
 
 def test_a_mapping_that_leads_nowhere(play: Play) -> None:
