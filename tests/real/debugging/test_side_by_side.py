@@ -143,9 +143,8 @@ async def presentation(talk: Talk) -> None:
 
 
 async def raised(talk: Talk) -> None:
-    await talk.attach(filters=["raised"])
+    await talk.begin(filters=["raised"])
     for _ in range(2):
-        await talk.stop()
         await talk.ask("exceptionInfo", threadId=talk.thread)
         await talk.move()
     await talk.ask("setExceptionBreakpoints", filters=[])
