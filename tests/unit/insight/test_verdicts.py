@@ -253,6 +253,36 @@ def test_a_rank_at_a_file(waits: dict[str, str]) -> None:
     assert verdict(works(), at(LOAD, **waits)).name != "blocked-io"  # nobody waits for it
 
 
+def test_who_does_not_wait_for_a_files_lock_may_have_it() -> None:
+    """One that waits for somebody outside, say: the others, though they are many, wait for it."""
+    waits = at(LOAD, system_call="flock", file="/data/set.lock", state="S")
+    holder = at((0, 0, 44), call=RECEIVE, state="S")
+    assert named(verdict(waits, waits, holder, waits)) == ("blocked-io", "2")
+    assert named(verdict(reduces(), reduces(), waits, reduces())) == ("blocked-io", "2")
+
+
+def test_a_backward_pass_that_sleeps_waits_for_gradients() -> None:
+    """DDP reduces them in C++; the rank that is elsewhere is the one to look at."""
+    files = [*FILES, ("/usr/lib/python3/site-packages/torch/autograd/graph.py", True)]
+    main = Thread("MainThread", True, [TRAIN, (4, 0, 9)], state="S")
+    backward = RankEvidence(
+        ("job", 0), samples=[Sample(files, FUNCTIONS, [main], world_rank=0)] * 3
+    )
+    found = verdict(backward, backward, at(LOAD, call=SLEEP, state="S"), backward)
+    assert named(found) == ("not-joined", "2")
+    busy = replace(main, state="R")
+    computes = RankEvidence(
+        ("job", 0), samples=[Sample(files, FUNCTIONS, [busy], world_rank=0)] * 3
+    )
+    assert named(verdict(computes, reduces(), reduces())) == ("slow-rank", "0")
+
+
+def test_nobody_comes_to_a_rank_that_listens_while_the_others_communicate() -> None:
+    listens = at(LOAD, call=Call("server.accept()", "_socket.socket.accept"), state="S",
+                 system_call="accept4", file="socket:[1]")  # fmt: skip
+    assert named(verdict(reduces(), reduces(), listens, reduces())) == ("blocked-io", "2")
+
+
 def test_a_rank_on_its_way_out() -> None:
     assert named(verdict(reduces(), at(LOAD, finalizing=True))) == ("teardown", "1")
 

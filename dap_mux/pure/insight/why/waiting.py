@@ -18,6 +18,7 @@ from dap_mux.pure.insight.why.verdict import (
     place,
     ranks,
     suspects,
+    verb,
     who_waits,
 )
 from dap_mux.pure.insight.why.waits import JOINS, NETWORK_CALLS, Wait
@@ -298,9 +299,10 @@ def _deadlock(one: Doing, cycle: tuple[str, ...], picture: Picture) -> Verdict:
     )
 
 
+LOCK_CALLS = frozenset({"fcntl", "flock"})
 FILE_CALLS = frozenset({
-    "fdatasync", "flock", "fsync", "open", "openat", "pread64", "preadv", "pwrite64", "read",
-    "readv", "write", "writev",
+    "fcntl", "fdatasync", "flock", "fsync", "open", "openat", "pread64", "preadv", "pwrite64",
+    "read", "readv", "write", "writev",
 })  # fmt: skip
 
 
@@ -314,11 +316,39 @@ def blocked_io(picture: Picture) -> Verdict | None:
         return None
     first = blocked[0].thread
     assert first is not None
+    if (holders := _may_have_the_lock(blocked, picture)) and len(holders) <= len(blocked):
+        return _has_the_lock(holders, blocked, picture)
     return Verdict(
         f"{ranks(blocked)} {_does(blocked[0], first)} at {place(blocked[0].place)}",
         suspects(blocked, picture),
         (f"it is {in_the_kernel(first)}", *has_not_reached(blocked, picture)),
         f"{look_at(blocked)}; or cast {blocked[0].rank[1]} w",
+    )
+
+
+def _may_have_the_lock(blocked: list[Doing], picture: Picture) -> list[Doing]:
+    """Return the ranks that stand for reasons of their own, while the others want a file's lock."""
+    if not all(one.thread and one.thread.system_call in LOCK_CALLS for one in blocked):
+        return []
+    others = [one for one in picture.live if one not in blocked]
+    waits = [one.wait for one in others if one.wait is not None]
+    for_ranks = any(wait.collective for wait in waits) or any(map(picture.peer, others))
+    return [] if for_ranks or any(one.moves for one in others) else others
+
+
+def _has_the_lock(holders: list[Doing], blocked: list[Doing], picture: Picture) -> Verdict:
+    """Those that do not wait for a file's lock may have it, and stand: they come before the others.
+
+    Who has it, the system says only of processes that its asker may see.
+    """
+    stand, file = holders[0], blocked[0].thread.file if blocked[0].thread else ""
+    return Verdict(
+        f"{ranks(holders)} {verb(holders, 'stands', 'stand')} at {place(stand.place)}"
+        f"{_calling(stand)}, and {ranks(blocked)} {verb(blocked, 'waits', 'wait')} for the lock of"
+        f" {file or 'a file'}, which {verb(holders, 'it holds', 'they hold')}, or no rank does",
+        suspects(holders, picture),
+        has_not_reached(holders, picture),
+        look_at(holders),
     )
 
 
