@@ -51,6 +51,7 @@ INSTALL: Final = "pip install py-spy"
 NO_PY_SPY: Final = f"its stack cannot be read: py-spy is not installed ({INSTALL})"
 NO_LOOK: Final = "nothing is known of its stack"
 AT_WORK: Final = "no two looks at it agree: it is at work; ask again"
+BEFORE_THE_PROGRAM: Final = "dap_mux/rank/api.py"
 Named = tuple[str, Stack]
 """A thread's name and stack."""
 
@@ -73,6 +74,12 @@ class OutsideRank:
     def lacks_py_spy(self) -> bool:
         """Whether it has not been looked at because there is no py-spy."""
         return self.problem == NO_PY_SPY
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether it runs its program: before that it listens, and waits for a debugger."""
+        files = {path for sample in self.samples for path, *_ in sample.files}
+        return not any(path.endswith(BEFORE_THE_PROGRAM) for path in files)
 
     def stacks(self, *, every_thread: bool) -> list[Named]:
         """Return where two of the looks agree. Raises NoDump."""

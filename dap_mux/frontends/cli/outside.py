@@ -30,6 +30,7 @@ class SeenFromOutside:
     body: Body
     culprits: tuple[int, ...] = ()
     lacks_py_spy: bool = False
+    has_begun: bool = True
 
 
 def endpoints_in(arguments: Sequence[str]) -> tuple[str, ...]:
@@ -94,7 +95,8 @@ async def why_outside(pids: Sequence[int]) -> SeenFromOutside:
         body["next"] = f"pip install py-spy; or dap-mux why {endpoint_of(pids)} --attach"
     elif body["next"].startswith(OPEN_CONSOLE):  # there is no session
         body["next"] = f"dap-mux why {endpoint_of(pids)} --attach"
-    return SeenFromOutside(body, tuple(one.process.pid for one in culprits), lacks)
+    begun = all(one.has_begun for one in ranks)
+    return SeenFromOutside(body, tuple(one.process.pid for one in culprits), lacks, begun)
 
 
 def _culprits(verdict: Verdict, ranks: Sequence[OutsideRank]) -> list[OutsideRank]:

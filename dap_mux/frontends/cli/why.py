@@ -62,6 +62,7 @@ NO_DEBUGGER: Final = (
     "no debugger is attached to these ranks: attach an editor or `dap-mux console`; or pass "
     "--attach, by which ranks that wait for a debugger before their first line begin to run"
 )
+ON_LOOPBACK: Final = ("127.0.0.1:", "localhost:", "[::1]:")
 ON_THEIR_WAY: Final = frozenset({NOBODY_DEBUGS, "connecting"})
 
 
@@ -93,7 +94,8 @@ def _show(args: Namespace, body: Body) -> int:
 async def _of_session(session: SessionFile, config: Config, ranks: str, attach: bool) -> Body:
     """Ask as an observer; `attach`: be the debugger for as long as it takes, if there is none.
 
-    Ranks that wait for their debugger before the first line would run on with it.
+    Ranks that wait for their debugger before the first line would run on with it. Without `attach`
+    those of this machine that nobody debugs are looked at from outside.
     """
     from dap_mux.frontends.cli.join import controller, observer
 
@@ -102,12 +104,23 @@ async def _of_session(session: SessionFile, config: Config, ranks: str, attach: 
         if any(rank["state"] != NOBODY_DEBUGS for rank in listed["ranks"]):
             return await client.request("why", {"ranks": ranks}, timeout=RESPONSE_TIMEOUT_S)
     if not attach:
-        raise DapMuxError(NO_DEBUGGER)
+        return await _from_outside(listed["ranks"])
     debugger = await controller(session, config, {})
     try:
         return await _once_attached(debugger, ranks)
     finally:
         await debugger.disconnect()
+
+
+async def _from_outside(rows: list[Body]) -> Body:
+    """Raises `DapMuxError` where the ranks cannot be looked at, or have not begun."""
+    pids = [row["pid"] for row in rows if (row["endpoint"] or "").startswith(ON_LOOPBACK)]
+    if not pids or len(pids) < len(rows) or None in pids:
+        raise DapMuxError(NO_DEBUGGER)
+    seen = await why_outside(pids)
+    if seen.lacks_py_spy or not seen.has_begun:
+        raise DapMuxError(NO_DEBUGGER)
+    return seen.body
 
 
 async def _once_attached(debugger: SessionClient, ranks: str) -> Body:

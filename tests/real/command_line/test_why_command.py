@@ -89,13 +89,34 @@ async def test_the_culprit_is_named(user: User, fault: str, wanted: str, code: i
 
 
 async def test_a_healthy_job_and_one_that_nobody_debugs(user: User) -> None:
-    """`why` attaches when it is told to, and lets the ranks go again."""
+    """`why` looks from outside; it attaches when it is told to, and lets the ranks go again."""
     path = user.script(PROGRAM)
     run = await start(user, "--no-wait", path, "none", n=4)
     await run.session()
-    done = await user.does("why")
-    assert (done.code, "pass --attach" in done.err) == (1, True), done
+    code, body = await verdict(user, "healthy")
+    assert (code, body["suspects"]) == (0, [])
+    listed = json.loads((await user.does("list", "--json")).out)
+    assert {each["state"] for each in listed["ranks"]} == {"waiting"}
     code, body = await verdict(user, "healthy", "--attach")
     assert (code, body["suspects"]) == (0, [])
     listed = json.loads((await user.does("list", "--json")).out)
     assert {each["state"] for each in listed["ranks"]} <= {"waiting", "running"}
+
+
+async def test_a_culprit_that_nobody_debugs_is_seen_from_outside(user: User) -> None:
+    """No debugger comes into any rank, and no rank is stopped."""
+    path = user.script(PROGRAM)
+    run = await start(user, "--no-wait", path, "sleep", n=4)
+    await run.session()
+    _, body = await verdict(user, "not-joined")
+    assert body["suspects"][0]["ranks"] == "2"
+    listed = json.loads((await user.does("list", "--json")).out)
+    assert {each["state"] for each in listed["ranks"]} == {"waiting"}
+
+
+async def test_ranks_before_their_first_line_are_not_judged(user: User) -> None:
+    run = await start(user, user.script(PROGRAM), "none", n=2)
+    await run.says("ranks wait for a debugger")
+    with anyio.fail_after(LIMIT):
+        while "pass --attach" not in (await user.does("why")).err:
+            pass  # they have only begun to listen
