@@ -10,24 +10,19 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from dap_mux.cluster.job import ExitReasons
 from dap_mux.pure.errors import UsageError
-from dap_mux.pure.insight.end_of_job import (
-    Ended,
-    EndOfJob,
-    Written,
-    end_of_job,
-    lines_of,
-)
 from dap_mux.pure.rank_sets import RankId
-from dap_mux.rank.black_box import CRASH, END, PRINTED, printed
 from dap_mux.rank.environ import POST_MORTEM, hold_of
 from dap_mux.session.terminal_output import alert, say_more
 from dap_mux.system.config import LaunchOptions, RunOptions
+
+if TYPE_CHECKING:
+    from dap_mux.pure.insight.end_of_job import Ended, EndOfJob
 
 logger = logging.getLogger("dap_mux.session")
 
@@ -42,6 +37,10 @@ def left_behind(
 
     Files of another process are not its own: a launcher's second rank may have had the number.
     """
+    # Here, as below, because an editor waits for what its adapter imports.
+    from dap_mux.pure.insight.end_of_job import Ended, Written  # noqa: PLC0415
+    from dap_mux.rank.black_box import CRASH, END, PRINTED, printed  # noqa: PLC0415
+
     written = None
     with suppress(OSError, ValueError):
         found = msgspec.json.decode(_content(files.with_suffix(END)), type=Written)
@@ -97,6 +96,8 @@ class Endings:
         self, code: int, missing: Iterable[RankId], options: LaunchOptions | RunOptions
     ) -> None:
         """Print the block, and write the file of `--end-json`. Raises UsageError."""
+        from dap_mux.pure.insight.end_of_job import end_of_job, lines_of  # noqa: PLC0415
+
         end = end_of_job(code, [*self._ended()], missing, shlex.join(words_of(options)))
         first, *rest = lines_of(end)
         alert(first)

@@ -64,6 +64,9 @@ class JobRanks(Protocol):
     async def restart(self) -> None:
         """Start the ranks again. Raises UsageError."""
 
+    def pids(self) -> list[int]:
+        """Return the processes of this machine's ranks that run."""
+
     def report_end(self, code: int, options: RunOptions | LaunchOptions) -> None:
         """Print which rank of a failed job failed first. Raises UsageError."""
 
@@ -82,7 +85,7 @@ class Job:
     """Runs the ranks, and stops or restarts them as signals and clients ask.
 
     `terminal`: a person has started the job in a terminal, and ends it by Ctrl-C. `echo`: repeats
-    the ranks' output there.
+    the ranks' output there. `why_after`: how often (s) to look for a hang while nobody watches.
     """
 
     session: Session
@@ -91,6 +94,7 @@ class Job:
     terminal: bool = True
     console: InlineConsole | None = None
     echo: Echo | None = None
+    why_after: float | None = None
     _signal: signal.Signals | None = None
 
     @property
@@ -112,6 +116,13 @@ class Job:
                 tasks.start_soon(self.console.run)
             if self.echo:
                 tasks.start_soon(self.echo.follow)
+            if self.why_after:
+                # Here, because an editor waits for what its adapter imports.
+                from dap_mux.session.hang_watch import HangWatch  # noqa: PLC0415
+
+                driver = self.session.driver
+                watch = HangWatch(self.why_after, self.ranks.pids, lambda: driver.has_clients)
+                tasks.start_soon(watch.run)
             tasks.start_soon(self._stop_on_request)
             code = await self.ranks.serve(self)
             tasks.cancel_scope.cancel()

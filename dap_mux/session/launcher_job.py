@@ -111,6 +111,7 @@ async def _run_launcher(
         ranks = LauncherRanks(session, launched, dial=options.dial)
         echo = Echo.of_file(output) if output else None
         running = Job(session, ranks, console=console, echo=echo)
+        running.why_after = options.why_after
         code = await running.run()
         running.report_end(code, options)
         return code
@@ -167,6 +168,10 @@ class LauncherRanks:
         """Start the launcher again. Raises UsageError."""
         self._endings.clear()
         self._launched.start()
+
+    def pids(self) -> list[int]:
+        """Return those of this machine that run."""
+        return [one.pid for one in self._ranks.values() if one is not None and one.alive()]
 
     def report_end(self, code: int, options: RunOptions | LaunchOptions) -> None:
         """Print which rank failed first. Raises UsageError."""

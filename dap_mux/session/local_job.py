@@ -62,6 +62,7 @@ async def _run_job(options: RunOptions, console: InlineConsole | None, log_dir: 
         ranks = LocalRanks(session, cluster, dial=options.dial)
         ranks.announce_ranks()
         running = Job(session, ranks, console=console, echo=Echo(cluster.ranks))
+        running.why_after = options.why_after
         code = await running.run()
         _report(cluster)
         running.report_end(code, options)
@@ -128,6 +129,10 @@ class LocalRanks:
         self._endings.clear()
         await self._cluster.restart()
         self.announce_ranks()
+
+    def pids(self) -> list[int]:
+        """Return those that run."""
+        return [rank.pid for rank in self._cluster.ranks if rank.runs]
 
     def report_end(self, code: int, options: RunOptions | LaunchOptions) -> None:
         """Print which rank failed first. Raises UsageError."""

@@ -34,6 +34,8 @@ from dap_mux.pure.insight.why.evidence import (
 )
 from dap_mux.pure.insight.why.nccl_ras import ras_lines, read_report
 from dap_mux.pure.insight.why.py_spy import Source, sample_of, threads_in, variables_of
+from dap_mux.pure.insight.why.verdict import Verdict
+from dap_mux.pure.insight.why.verdicts import judge
 from dap_mux.pure.printable import one_line
 from dap_mux.pure.rank_sets import RankId
 from dap_mux.rank.injected.evidence.thread_states import thread_state
@@ -125,6 +127,15 @@ async def look(ranks: Sequence[OutsideRank], looks: int = LOOKS) -> Evidence:
         await _look_once(ranks)
     taken = (time.monotonic() - began) / max(1, looks - 1)
     return Evidence({one.rank: _told(one) for one in ranks}, max(INTERVAL_S, taken))
+
+
+async def verdict_on(ranks: Sequence[OutsideRank]) -> tuple[Verdict, list[str]]:
+    """Look at these ranks and judge them; what NCCL itself says, as lines of evidence."""
+    by_ras: list[str] = []
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(ask_nccl, ranks, by_ras)
+        evidence = await look(ranks)
+    return judge(evidence), by_ras
 
 
 async def _look_once(ranks: Sequence[OutsideRank]) -> None:

@@ -315,6 +315,11 @@ class Driver:
 
     # The end
 
+    @property
+    def has_clients(self) -> bool:
+        """Whether anybody has connected, and not left."""
+        return bool(self._clients)
+
     async def no_clients(self) -> None:
         """Wait until every client has left."""
         while self._clients:

@@ -81,6 +81,11 @@ def _run(parser: ArgumentParser) -> None:
         metavar="FILE",
         help="write to FILE which rank of a job that fails failed first",
     )
+    parser.add_argument(
+        "--why-after",
+        metavar="S",
+        help="look every S seconds whether the job hangs while nobody watches, and say why",
+    )
     surface = parser.add_mutually_exclusive_group()
     _flag(surface, "--headless", "only serve editors (default)")
     _flag(

@@ -68,19 +68,13 @@ def endpoint_of(pids: Sequence[int]) -> str:
 
 async def why_outside(pids: Sequence[int]) -> SeenFromOutside:
     """Ask of processes, or of those that a launcher has started, and leave them as they are."""
-    import anyio
-
     from dap_mux.pure.insight.why.verdict import answer
-    from dap_mux.pure.insight.why.verdicts import UNDECIDED, judge
+    from dap_mux.pure.insight.why.verdicts import UNDECIDED
     from dap_mux.pure.rank_sets import fold
-    from dap_mux.session.outside_view import ask_nccl, look
+    from dap_mux.session.outside_view import verdict_on
 
     ranks = await _ranks(pids)
-    by_ras: list[str] = []
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(ask_nccl, ranks, by_ras)
-        evidence = await look(ranks)
-    verdict = judge(evidence)
+    verdict, by_ras = await verdict_on(ranks)
     is_known = verdict.name != UNDECIDED
     body = answer(verdict, fold)
     culprits = _culprits(verdict, ranks) if is_known else []

@@ -8,6 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from dap_mux.frontends.cli import without_collections
 from dap_mux.frontends.cli.execution import execute, load_config
 from dap_mux.pure.errors import UsageError
@@ -79,7 +81,8 @@ def run_options(args: Namespace) -> RunOptions:
     config, size = load_config(args), world_size(args.world_size or "1")
     if config.mesh and config.mesh.size != size:
         raise UsageError(f"mesh {config.mesh} has {config.mesh.size} ranks, but -n is {size}")
-    return RunOptions(config, command, size, args.dial, args.hold, args.end_json)
+    options = RunOptions(config, command, size, args.dial, args.hold, args.end_json)
+    return replace(options, why_after=_seconds(args.why_after))
 
 
 def launch_options(args: Namespace) -> LaunchOptions:
@@ -90,7 +93,21 @@ def launch_options(args: Namespace) -> LaunchOptions:
             f"({args.launcher[0]}) decides how many ranks it starts"
         )
     launcher = tuple(args.launcher)
-    return LaunchOptions(load_config(args), launcher, args.dial, "", args.hold, args.end_json)
+    options = LaunchOptions(load_config(args), launcher, args.dial, "", args.hold, args.end_json)
+    return replace(options, why_after=_seconds(args.why_after))
+
+
+def _seconds(text: str | None) -> float | None:
+    """Parse `--why-after`. Raises UsageError."""
+    if text is None:
+        return None
+    try:
+        seconds = float(text.removesuffix("s"))
+    except ValueError:
+        seconds = 0.0
+    if not 1 <= seconds < float("inf"):
+        raise UsageError(f"--why-after {text}: must be a number of seconds, 1 or more")
+    return seconds
 
 
 def world_size(text: str) -> int:

@@ -285,6 +285,8 @@ class RunOptions(Struct, frozen=True):
     """`DAP_MUX_POST_MORTEM` of the ranks, unless the environment has it; None: `debugged`."""
     end_json: Path | None = None
     """A file for the end of a job that has failed."""
+    why_after: float | None = None
+    """How often (s) to look whether the job hangs, while nobody watches; None: never."""
 
 
 class LaunchOptions(Struct, frozen=True):
@@ -297,8 +299,9 @@ class LaunchOptions(Struct, frozen=True):
     name: str = ""
     """The job, as messages to the user name it; "" names the launcher."""
     hold: str | None = None
-    """As in `RunOptions`; so is `end_json`."""
+    """As in `RunOptions`; so are the next two."""
     end_json: Path | None = None
+    why_after: float | None = None
 
 
 class RerunOptions(Struct, frozen=True):

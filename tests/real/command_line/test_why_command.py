@@ -120,3 +120,20 @@ async def test_ranks_before_their_first_line_are_not_judged(user: User) -> None:
     with anyio.fail_after(LIMIT):
         while "pass --attach" not in (await user.does("why")).err:
             pass  # they have only begun to listen
+
+
+async def test_a_job_that_nobody_watches_says_why_it_hangs(user: User) -> None:
+    """Once, and the job is left as it is."""
+    path = user.script(PROGRAM)
+    run = await start(user, "--no-wait", "--why-after", "1", path, "sleep", n=4)
+    await run.says("the job does not get on: not-joined: rank 2 stands at train.py:")
+    await run.says("dap-mux why asks again")
+    listed = json.loads((await user.does("list", "--json")).out)
+    assert {each["state"] for each in listed["ranks"]} == {"waiting"}
+    assert run.err.count("does not get on") == 1
+
+
+@pytest.mark.parametrize("text", ["soon", "0", "-1"])
+async def test_nonsense_for_its_interval_is_refused(user: User, text: str) -> None:
+    done = await user.does("run", f"--why-after={text}", user.script(PROGRAM))
+    assert (done.code, f"--why-after {text}: must be" in done.err) == (2, True), done
