@@ -26,11 +26,11 @@ CONFIRMED_AFTER_S: Final = 5.0
 
 @dataclass(eq=False)
 class HangWatch:
-    """Looks every `interval` seconds at the processes of `pids`, unless `watched`."""
+    """Looks every `interval` seconds at the processes of `_pids`, unless `_watched`."""
 
     interval: float
-    pids: Callable[[], list[int]]
-    watched: Callable[[], bool]
+    _pids: Callable[[], list[int]]
+    _watched: Callable[[], bool]
     _reported: str = ""
 
     async def run(self) -> None:
@@ -50,10 +50,10 @@ class HangWatch:
 
     async def _look(self) -> Verdict | None:
         """Return what is wrong with the job, None for nothing."""
-        if self.watched():
+        if self._watched():
             return None
         try:
-            ranks = await to_thread.run_sync(ranks_outside, self.pids())
+            ranks = await to_thread.run_sync(ranks_outside, self._pids())
             verdict, _ = await verdict_on(ranks)
         except DapMuxError as error:  # they have just ended
             logger.debug("no look from outside: %s", error)

@@ -192,7 +192,7 @@ def _stacks(parser: ArgumentParser) -> None:
 
 def _why(parser: ArgumentParser) -> None:
     parser.usage = (
-        "dap-mux why [SESSION] [RANKS] [--attach] [--json] [OPTIONS]\n"
+        "dap-mux why [SESSION] [RANKS] [--attach] [--watch [S]] [--json] [OPTIONS]\n"
         "       dap-mux why ENDPOINT... [--attach] [--json] [OPTIONS]\n"
         "       dap-mux why --from DIR [--json]"
     )
@@ -203,6 +203,13 @@ def _why(parser: ArgumentParser) -> None:
         "--attach",
         "of a session: attach a debugger for the answer, if there is none; of endpoints: "
         "keep one on the culprit alone afterwards, for a console or an editor",
+    )
+    parser.add_argument(
+        "--watch",
+        nargs="?",
+        const="60",
+        metavar="S",
+        help="look again every S seconds (60), and show each new verdict that two looks agree on",
     )
     parser.add_argument(
         "--from",

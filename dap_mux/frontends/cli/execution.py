@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
+from dap_mux.pure.errors import UsageError
 from dap_mux.system.config import Config
 from dap_mux.system.user_files import NoHome, expand_home
 
@@ -24,6 +25,17 @@ def load_config(args: Namespace) -> Config:
     with suppress(NoHome):  # a container may run as a user without a passwd entry
         home = expand_home("~")
     return Config.load(vars(args), os.environ, cwd=Path.cwd(), home=home)
+
+
+def seconds_of(option: str, text: str) -> float:
+    """Parse an interval, such as `60` or `60s`. Raises UsageError."""
+    try:
+        seconds = float(text.removesuffix("s"))
+    except ValueError:
+        seconds = 0.0
+    if not 1 <= seconds < float("inf"):
+        raise UsageError(f"{option} {text}: must be a number of seconds, 1 or more")
+    return seconds
 
 
 def execute(function: Callable[[T], Coroutine[Any, Any, int]], options: T) -> int:

@@ -11,7 +11,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from dap_mux.frontends.cli import without_collections
-from dap_mux.frontends.cli.execution import execute, load_config
+from dap_mux.frontends.cli.execution import execute, load_config, seconds_of
 from dap_mux.pure.errors import UsageError
 from dap_mux.system.config import (
     AdapterOptions,
@@ -82,7 +82,7 @@ def run_options(args: Namespace) -> RunOptions:
     if config.mesh and config.mesh.size != size:
         raise UsageError(f"mesh {config.mesh} has {config.mesh.size} ranks, but -n is {size}")
     options = RunOptions(config, command, size, args.dial, args.hold, args.end_json)
-    return replace(options, why_after=_seconds(args.why_after))
+    return replace(options, why_after=_why_after(args))
 
 
 def launch_options(args: Namespace) -> LaunchOptions:
@@ -94,20 +94,11 @@ def launch_options(args: Namespace) -> LaunchOptions:
         )
     launcher = tuple(args.launcher)
     options = LaunchOptions(load_config(args), launcher, args.dial, "", args.hold, args.end_json)
-    return replace(options, why_after=_seconds(args.why_after))
+    return replace(options, why_after=_why_after(args))
 
 
-def _seconds(text: str | None) -> float | None:
-    """Parse `--why-after`. Raises UsageError."""
-    if text is None:
-        return None
-    try:
-        seconds = float(text.removesuffix("s"))
-    except ValueError:
-        seconds = 0.0
-    if not 1 <= seconds < float("inf"):
-        raise UsageError(f"--why-after {text}: must be a number of seconds, 1 or more")
-    return seconds
+def _why_after(args: Namespace) -> float | None:
+    return None if args.why_after is None else seconds_of("--why-after", args.why_after)
 
 
 def world_size(text: str) -> int:

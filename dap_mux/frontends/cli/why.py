@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import Namespace
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Final
 
 import anyio
 from msgspec.structs import replace
 
-from dap_mux.frontends.cli.execution import execute, load_config
+from dap_mux.frontends.cli.execution import execute, load_config, seconds_of
 from dap_mux.frontends.cli.listings import Body, present, session_and_ranks
 from dap_mux.frontends.cli.outside import NO_PY_SPY, endpoint_of, endpoints_in, pids_in, why_outside
 from dap_mux.frontends.console.screen import show_verdict
@@ -76,12 +78,56 @@ def main(args: Namespace) -> int:
             raise UsageError("--from: takes neither a session, ranks, endpoints nor --attach")
         return _show(args, why_from(Path(args.folder)))
     endpoints = endpoints_in(args.arguments)
+    if args.watch is not None:
+        return _watched(args, endpoints)
     if endpoints:
         if (pids := pids_in(endpoints)) is not None:
             return execute(_of_processes, (args, pids))
         return execute(_of_endpoints, (args, endpoints))
     session, ranks = session_and_ranks(args.arguments)
     return _show(args, anyio.run(_of_session, find(session), load_config(args), ranks, args.attach))
+
+
+# `--watch`: again and again, until the session or the processes have ended.
+
+
+def _watched(args: Namespace, endpoints: tuple[str, ...]) -> int:
+    """Show each verdict that two looks agree on, when it changes. Raises UsageError."""
+    interval = seconds_of("--watch", args.watch)
+    pids = pids_in(endpoints) if endpoints else None
+    if args.attach or (endpoints and pids is None):
+        raise UsageError("--watch: only of a session or of pid:NUMBER, without --attach")
+    if pids is not None:
+
+        async def look() -> Body:
+            return (await why_outside(pids)).body
+
+    else:
+        name, ranks = session_and_ranks(args.arguments)
+        session, config = find(name), load_config(args)
+
+        async def look() -> Body:
+            return await _of_session(session, config, ranks, False)
+
+    return anyio.run(_watch, args, look, interval)
+
+
+async def _watch(args: Namespace, look: Callable[[], Awaitable[Body]], interval: float) -> int:
+    code, shown, before = 0, "", ""
+    while True:
+        try:
+            body = await look()
+        except (OSError, DapMuxError) as error:
+            if not before:
+                raise
+            print(f"dap-mux: no more to look at: {error}", file=sys.stderr)
+            return code
+        found = f"{body['verdict']} {[each['ranks'] for each in body['suspects'][:1]]}"
+        if found == before and found != shown:
+            code, shown = _show(args, body), found
+            sys.stdout.flush()  # into a file or a pipe, too
+        before = found
+        await anyio.sleep(interval)
 
 
 def _show(args: Namespace, body: Body) -> int:

@@ -11,6 +11,7 @@ import pytest
 from tests.real.driving import joined
 from tests.support.processes.commands import LIMIT, User, line_of
 from tests.support.processes.run_command import start
+from tests.support.processes.waiting import until
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(120)]
 PROGRAM: Final = """\
@@ -137,3 +138,17 @@ async def test_a_job_that_nobody_watches_says_why_it_hangs(user: User) -> None:
 async def test_nonsense_for_its_interval_is_refused(user: User, text: str) -> None:
     done = await user.does("run", f"--why-after={text}", user.script(PROGRAM))
     assert (done.code, f"--why-after {text}: must be" in done.err) == (2, True), done
+
+
+async def test_it_is_asked_again_and_again(user: User) -> None:
+    """Until there is nothing to look at any more; the exit code is the last verdict's."""
+    run = await start(user, "--no-wait", user.script(PROGRAM), "sleep", n=4)
+    await run.session()
+    await verdict(user, "not-joined")
+    watch = await user.start("why", "--watch=1")
+    await until(lambda: "not-joined: rank 2" in watch.out, within=LIMIT, what=watch.out)
+    run.process.terminate()
+    done = await watch.ends()
+    assert (done.code, "no more to look at" in done.err) == (21, True), done
+    refused = await user.does("why", "--watch=1", "--attach")
+    assert (refused.code, "--watch: only of a session" in refused.err) == (2, True), refused
