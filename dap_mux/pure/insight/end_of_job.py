@@ -17,7 +17,7 @@ from typing import Final
 from msgspec import Struct, field
 
 from dap_mux.pure.insight.why.after_death import is_consequence
-from dap_mux.pure.printable import one_line, printable
+from dap_mux.pure.printable import one_line
 from dap_mux.pure.rank_sets import RankId, fold, name_ranks
 
 CLOSE_S: Final = 0.05
@@ -312,7 +312,7 @@ def _alone(one: Ended, others: Sequence[Ended]) -> list[str]:
     theirs = {_DIGITS.sub("#", line) for other in others for line in _printed(other).splitlines()}
     lines = [each for each in _printed(one).splitlines() if each.strip()]
     own = [line for line in lines if _DIGITS.sub("#", line) not in theirs]
-    return [printable(line) for line in own[-MAX_LINES:]]
+    return own[-MAX_LINES:]
 
 
 def _printed(one: Ended) -> str:
@@ -364,7 +364,11 @@ def _seconds(gap: float) -> str:
 
 
 def lines_of(end: EndOfJob) -> list[str]:
-    """Return the block, the first line being its heading."""
+    """Return the block, the first line being its heading; no word of a rank's makes a new line."""
+    return [*map(one_line, _lines(end))]
+
+
+def _lines(end: EndOfJob) -> list[str]:
     first = end.first
     if first is None:
         return [f"the job failed: exit code {end.code}; no rank of it failed", *_also(end)]
@@ -372,13 +376,10 @@ def lines_of(end: EndOfJob) -> list[str]:
     lines = [f"the job failed: exit code {end.code}; first{guess}: {first.ranks}, {first.how}"]
     if first.place.line:
         called = f", which called {first.place.called}" if first.place.called else ""
-        lines.append(f"  at      {printable(str(first.place))}{called}  ({first.place.file})")
+        lines.append(f"  at      {first.place}{called}  ({first.place.file})")
     if first.place.source:
-        lines.append(f"            {one_line(first.place.source)}")
-    lines += [
-        f"            {one_line(name)} = {one_line(value)}"
-        for name, value in first.place.values.items()
-    ]
+        lines.append(f"            {first.place.source}")
+    lines += [f"            {name} = {value}" for name, value in first.place.values.items()]
     lines += [f"          {line}" for line in _rest_of_message(first.message)]
     lines.append(f"  because {first.because}")
     heads = ["  printed ", *["          "] * len(first.printed)]
@@ -388,7 +389,7 @@ def lines_of(end: EndOfJob) -> list[str]:
 
 def _rest_of_message(message: str) -> list[str]:
     lines = [line for line in message.strip().splitlines()[1:] if line.strip()]
-    return [printable(line) for line in lines[:MAX_MESSAGE_LINES]]
+    return lines[:MAX_MESSAGE_LINES]
 
 
 def _also(end: EndOfJob) -> list[str]:
@@ -398,6 +399,6 @@ def _also(end: EndOfJob) -> list[str]:
     if end.missing:
         lines.append(f"  missing {end.missing} never started")
     for name, versions in end.versions.items():
-        each = "; ".join(f"{one_line(version)} on {of}" for version, of in versions.items())
-        lines.append(f"  differ  {one_line(name)}: {each}")
-    return [*lines, f"  next    {one_line(end.next)}"] if end.next else lines
+        each = "; ".join(f"{version} on {of}" for version, of in versions.items())
+        lines.append(f"  differ  {name}: {each}")
+    return [*lines, f"  next    {end.next}"] if end.next else lines
