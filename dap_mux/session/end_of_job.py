@@ -95,7 +95,7 @@ class Endings:
     def report(
         self, code: int, missing: Iterable[RankId], options: LaunchOptions | RunOptions
     ) -> None:
-        """Print the block, and write the file of `--end-json`. Raises UsageError."""
+        """Print the block, and write the file of `--end-json`."""
         from dap_mux.pure.insight.end_of_job import end_of_job, lines_of  # noqa: PLC0415
 
         end = end_of_job(code, [*self._ended()], missing, shlex.join(words_of(options)))
@@ -133,4 +133,5 @@ def _write(path: Path, end: EndOfJob) -> None:
     try:
         path.write_bytes(msgspec.json.format(msgspec.json.encode(end), indent=2) + b"\n")
     except OSError as error:
-        raise UsageError(f"--end-json {path}: {error.strerror or error}") from error
+        # No failure of ours: the exit code is the job's.
+        alert(f"--end-json {path}: {error.strerror or error}")

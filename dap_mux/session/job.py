@@ -68,7 +68,7 @@ class JobRanks(Protocol):
         """Return the processes of this machine's ranks that run."""
 
     def report_end(self, code: int, options: RunOptions | LaunchOptions) -> None:
-        """Print which rank of a failed job failed first. Raises UsageError."""
+        """Print which rank of a failed job failed first."""
 
     def signal_notice(self, number: signal.Signals, *, first: bool) -> str:
         """Return the message for a signal that is about to be handled."""

@@ -174,7 +174,7 @@ class LauncherRanks:
         return [one.pid for one in self._ranks.values() if one is not None and one.alive()]
 
     def report_end(self, code: int, options: RunOptions | LaunchOptions) -> None:
-        """Print which rank failed first. Raises UsageError."""
+        """Print which rank failed first."""
         missing = [id for id, process in self._ranks.items() if process is None]
         self._endings.report(code, missing, options)
 

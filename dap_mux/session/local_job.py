@@ -135,7 +135,7 @@ class LocalRanks:
         return [rank.pid for rank in self._cluster.ranks if rank.runs]
 
     def report_end(self, code: int, options: RunOptions | LaunchOptions) -> None:
-        """Print which rank failed first. Raises UsageError."""
+        """Print which rank failed first."""
         self._endings.report(code, (), options)
 
     def signal_notice(self, _: signal.Signals, *, first: bool) -> str:

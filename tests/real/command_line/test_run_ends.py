@@ -240,3 +240,12 @@ async def test_ranks_that_come_after_the_last_client_has_left(user: User) -> Non
     (user.folder / "go").touch()
     done = await run.ends()
     assert (done.code, done.out.count("end")) == (0, 3)
+
+
+async def test_a_file_that_cannot_be_written_leaves_the_jobs_exit_code(user: User) -> None:
+    path = str(user.folder / "missing" / "end.json")
+    run = await start(
+        user, "--no-wait", "--end-json", path, user.script("raise SystemExit(7)"), n=1
+    )
+    done = await run.ends()
+    assert (done.code, f"--end-json {path}: No such file" in done.err) == (7, True), done
