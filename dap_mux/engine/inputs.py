@@ -1,4 +1,4 @@
-"""What the engine is told: settings, and everything that happens outside, a small class each.
+"""Inputs of the engine: settings, and a small class for each event from outside.
 
 Each message is one of these on its way in and one or two `outputs` on its way out; a `Struct`
 is made in a tenth of a frozen dataclass's time.

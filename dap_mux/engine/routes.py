@@ -1,4 +1,4 @@
-"""What happens to each request of a client: one row each, complete against the DAP schema."""
+"""Routes of all requests of clients: one row each, complete against the DAP schema."""
 
 from __future__ import annotations
 

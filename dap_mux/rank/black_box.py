@@ -113,7 +113,7 @@ class BlackBox:
     def _note(self, text: str) -> None:
         if self._ring is None or os.getpid() != self._pid:
             return
-        # `print` writes each argument by itself: 0.6 us for each of these (measured).
+        # `print` writes each argument by itself: 0.8 us for each of these (measured).
         data = text.encode("utf-8", "replace")[-RING_BYTES:]
         begin = COUNT_BYTES + self._count % RING_BYTES
         end = begin + len(data)
@@ -174,6 +174,8 @@ class BlackBox:
 
 def printed(ring: bytes) -> str:
     """Return the text in a ring, oldest first; its first line may lack its beginning."""
+    if len(ring) < COUNT_BYTES:
+        return ""  # no ring of ours
     (count,) = COUNT.unpack_from(ring)
     data = ring[COUNT_BYTES:]
     at = count % RING_BYTES

@@ -20,6 +20,7 @@ from dap_mux.pure.rank_sets import RankId
 from dap_mux.rank.environ import POST_MORTEM, hold_of
 from dap_mux.session.terminal_output import alert, say_more
 from dap_mux.system.config import LaunchOptions, RunOptions
+from dap_mux.system.user_files import open_regular
 
 if TYPE_CHECKING:
     from dap_mux.pure.insight.end_of_job import Ended, EndOfJob
@@ -56,13 +57,13 @@ def left_behind(
 
 def _status(files: Path) -> int | None:
     """Return the exit code that a launcher in Python has written down (`rank.hook`)."""
-    with suppress(OSError, ValueError):
+    with suppress(OSError, ValueError, OverflowError):
         return os.waitstatus_to_exitcode(int(_content(files.with_suffix(".status"))))
     return None
 
 
 def _content(path: Path) -> bytes:
-    with path.open("rb") as file:
+    with open_regular(path) as file:  # a pipe would keep us waiting
         return file.read(MAX_BYTES)
 
 

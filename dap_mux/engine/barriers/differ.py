@@ -1,4 +1,4 @@
-"""What clients are told of a barrier: whose values differ once it is complete, and who is missing.
+"""Report a barrier to clients: ranks whose values differ once it is complete, and missing ranks.
 
 At a differ breakpoint the ranks run on, unless their values differ.
 """

@@ -1,4 +1,4 @@
-"""What is done about an unforeseen exception: it harms one request, or nothing."""
+"""Contain an unforeseen exception: it fails one request, or nothing."""
 
 from __future__ import annotations
 

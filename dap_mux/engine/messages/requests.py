@@ -127,7 +127,7 @@ def _problem(role: str, command: str, route: Route[PartsT] | None) -> str:
 
 # Capabilities are computed from the routing table and the ranks' offers, so they cannot lie.
 
-# What debugpy has offered for years: assumed until the first rank speaks.
+# Capabilities that every debugpy has: assumed until the first rank reports its own.
 FILTERS: Final[list[Body]] = [
     {
         "filter": "raised",
@@ -233,7 +233,7 @@ class Capabilities:
     def offered(self, offers: Body) -> None:
         """A rank has spoken: tell the clients if that changes what we offer.
 
-        What one rank cannot do stays out, also when that rank has left: it may come back.
+        A capability that one rank lacks stays out after it has left: it may come back.
         """
         if offers is self._last:  # most ranks offer the same
             return

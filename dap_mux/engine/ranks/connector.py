@@ -31,7 +31,7 @@ NO_WAY_BACK: Final = f"{DEBUGGER_ENDED}, and it could not be reached again for {
 
 
 class ProcessOwner(Protocol):
-    """What a look at a process leads to; `Lifecycle` decides it."""
+    """Consequences of a look at a process; `Lifecycle` decides them."""
 
     def ended(self, rank: Rank, reason: str = "") -> None:
         """The process is over."""

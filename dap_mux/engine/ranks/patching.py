@@ -49,7 +49,7 @@ def too_old(text: str) -> str:
 
 
 def old(text: str) -> str:
-    """What to say of a rank that is attached with this debugpy; "" for nothing."""
+    """Return the warning about a rank with this debugpy; "" for none."""
     version = version_of(text)
     if version is None or version >= TESTED:
         return ""

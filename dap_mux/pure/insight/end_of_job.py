@@ -48,7 +48,7 @@ _NO_VERSIONS: Final = frozenset({"debugpy", "dap_mux"})
 
 
 class Written(Struct, frozen=True):
-    """What a rank has written of its own failure (`dap_mux.rank.black_box`). `time`: its clock."""
+    """A rank's own record of its failure (`dap_mux.rank.black_box`). `time`: its clock."""
 
     kind: str
     time: float
@@ -86,7 +86,7 @@ class Ended(Struct, frozen=True):
 
     @property
     def failure(self) -> Written | None:
-        """What it has written, unless it ended otherwise after that."""
+        """Its own record, unless it ended otherwise after that."""
         written = self.written
         if written is None or written.kind == IN_PEACE:
             return None
@@ -160,7 +160,7 @@ class Other(Struct, frozen=True):
 
 
 class EndOfJob(Struct, frozen=True):
-    """What became of a job. `missing`: ranks that never started; `versions`: by package and rank.
+    """The end of a job. `missing`: ranks that never started; `versions`: by package and rank.
 
     `code`: the launcher's exit code as a shell shows it.
     """

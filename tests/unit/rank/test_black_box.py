@@ -117,3 +117,8 @@ class Hostile:
 )
 def test_values_are_bounded_and_secrets_redacted(name: str, value: object, text: str) -> None:
     assert redacted(name, value) == text
+
+
+@pytest.mark.parametrize("ring", [b"", b"short", b"\xff" * 20])
+def test_a_ring_that_is_none_is_read_without_a_failure(ring: bytes) -> None:
+    assert isinstance(printed(ring), str)

@@ -288,7 +288,7 @@ class Picture:
     def is_foreign(self, one: Doing, wait: Wait) -> bool:
         """Whether a connection that a rank waits for is to no rank; the ends of all are known.
 
-        Nobody comes to a rank that listens while all others are in a collective.
+        While all others are in a collective, no rank connects to one that listens.
         """
         if wait.plain in ACCEPTS:
             others = [each.wait for each in self.live if each is not one]
