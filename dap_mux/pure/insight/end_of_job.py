@@ -225,7 +225,10 @@ def _belief(first: Ended, alike: Sequence[Ended], rest: Sequence[Ended]) -> tupl
         return True, "no other rank failed"
     if first.is_consequence:
         return False, "it was the earliest, but says itself that another rank was missing or slow"
+    # Who ends without a word after a failure that is known has most likely been ended for it.
     others = [one for one in rest if not one.is_consequence]
+    if first.failure is not None:
+        others = [one for one in others if one.code is not None or one.failure is not None]
     if not others:
         return True, "what the others say is the consequence of another rank's end"
     gap = others[0].since - first.since
