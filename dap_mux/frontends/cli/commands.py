@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from argparse import REMAINDER, ArgumentParser, BooleanOptionalAction, _ActionsContainer
+from argparse import REMAINDER, ArgumentParser, BooleanOptionalAction, Namespace, _ActionsContainer
 from collections.abc import Callable
 from pathlib import Path
 
 from msgspec import Struct
 
+from dap_mux.pure.errors import UsageError
 from dap_mux.system.config import OPTIONS, Option
 
 RUN_USAGE = """\
@@ -31,6 +32,7 @@ Exits with 0 if the job is healthy, 1 if undecided; each verdict has an exit cod
 on, see docs/why.md. No rank is stopped."""
 
 
+SHELLS = ("bash", "zsh", "fish")
 PRINTS_JSON = frozenset({"cast", "compare", "doctor", "list", "sessions", "stacks", "why"})
 OPTIONS_OF = {"rerun": "attach"}
 """Another command whose options one takes."""
@@ -39,7 +41,8 @@ OPTIONS_OF = {"rerun": "attach"}
 class Command(Struct, frozen=True):
     """One command. `arguments` adds those of its own; `call` is `module:function` in this package.
 
-    `failure` is the exit code for failures that have no code of their own.
+    `failure` is the exit code for failures that have no code of their own; `examples` are command
+    lines without the program's name, shown by `--help`.
     """
 
     name: str
@@ -47,15 +50,39 @@ class Command(Struct, frozen=True):
     call: str
     arguments: Callable[[ArgumentParser], None] = lambda parser: None
     failure: int = 1
+    aliases: tuple[str, ...] = ()
+    examples: tuple[str, ...] = ()
 
 
 def _flag(parser: _ActionsContainer, name: str, about: str) -> None:
     parser.add_argument(name, action="store_true", help=about)
 
 
-def _words(parser: ArgumentParser, count: str, about: str) -> None:
+def _words(
+    parser: ArgumentParser, count: str, about: str, ranks: str = "as an option instead"
+) -> None:
     """Add the arguments of a command that begin with an optional SESSION."""
     parser.add_argument("arguments", nargs=count, metavar="ARG", help=f"{SESSION}; {about}")
+    parser.add_argument("--session", metavar="SESSION", help="as an option instead")
+    parser.add_argument("--ranks", metavar="RANKS", help=ranks)
+
+
+def place_session_and_ranks(args: Namespace) -> None:
+    """Put what `--session` and `--ranks` name where the command takes it without an option.
+
+    Raises UsageError.
+    """
+    if getattr(args, "arguments", None) is None:
+        return
+    if args.session is not None:
+        from dap_mux.frontends.cli.listings import names_session  # imports a lot
+
+        if not names_session(args.session):
+            raise UsageError(f"--session {args.session}: expected HOST:PORT or a session file")
+    leading = [args.session] if args.session is not None else []
+    if args.ranks is not None and args.name != "compare":
+        leading.append(args.ranks)
+    args.arguments = leading + args.arguments
 
 
 def _run(parser: ArgumentParser) -> None:
@@ -160,8 +187,7 @@ def _cast(parser: ArgumentParser) -> None:
 
 def _compare(parser: ArgumentParser) -> None:
     parser.usage = "dap-mux compare [SESSION] EXPRESSION [--ranks RANKS] [--json] [OPTIONS]"
-    _words(parser, "+", "an expression")
-    parser.add_argument("--ranks", metavar="RANKS", help="ranks to compare (default: all)")
+    _words(parser, "+", "an expression", ranks="ranks to compare (default: all)")
     parser.add_argument(
         "--tolerance",
         metavar="T",
@@ -290,6 +316,14 @@ def _option(group: _ActionsContainer, option: Option) -> None:
         )
 
 
+def _help(parser: ArgumentParser) -> None:
+    parser.add_argument("command", nargs="?", metavar="COMMAND", help="the command (default: all)")
+
+
+def _completion(parser: ArgumentParser) -> None:
+    parser.add_argument("shell", choices=SHELLS, metavar="SHELL", help=", ".join(SHELLS))
+
+
 COMMANDS: tuple[Command, ...] = (
     Command(
         "run",
@@ -297,25 +331,110 @@ COMMANDS: tuple[Command, ...] = (
         "session_commands:run",
         _run,
         failure=125,
+        examples=(
+            "run -n 4 train.py --epochs 3",
+            "run --console -n 4 -m package.train",
+            "run -- torchrun --nproc-per-node 4 train.py",
+        ),
     ),
-    Command("attach", "debug ranks that are already running", "session_commands:attach", _attach),
+    Command(
+        "attach",
+        "debug ranks that are already running",
+        "session_commands:attach",
+        _attach,
+        examples=("attach node1:5678+4 node2:5678+4", "attach ssh:node1+4", "attach pid:4711"),
+    ),
     Command(
         "rerun",
         "run a task of a Dask cluster again here, with its inputs",
         "session_commands:rerun",
         _rerun,
         failure=125,
+        examples=("rerun load-7f3a dask:tcp://localhost:8786",),
     ),
-    Command("adapter", "speak DAP on stdin and stdout, for an editor", "session_commands:adapter"),
-    Command("sessions", "list your running sessions on this machine", "listings:sessions"),
-    Command("list", "list the ranks of a session, and where each one is", "listings:ranks", _list),
-    Command("config", "show the effective options", "listings:config", _config),
-    Command("console", "open a terminal console for a session", "console:main", _console),
-    Command("cast", "send a command to many ranks", "listings:cast", _cast),
-    Command("compare", "compare an expression across ranks", "listings:compare", _compare),
-    Command("stacks", "show all ranks' stacks as one tree", "listings:stacks", _stacks),
-    Command("why", "say why the job does not move on", "why:main", _why),
-    Command("lsp", "language server for editors: ranks and values in the text", "lsp:main", _lsp),
-    Command("doctor", "diagnose why something does not work", "doctor:main", _doctor),
+    Command(
+        "adapter",
+        "speak DAP on stdin and stdout, for an editor",
+        "session_commands:adapter",
+        examples=("adapter",),
+    ),
+    Command(
+        "sessions",
+        "list your running sessions on this machine",
+        "listings:sessions",
+        examples=("sessions", "sessions --json"),
+    ),
+    Command(
+        "list",
+        "list the ranks of a session, and where each one is",
+        "listings:ranks",
+        _list,
+        aliases=("ls",),
+        examples=("list", "list classes", "list localhost:5677 0-3"),
+    ),
+    Command(
+        "config",
+        "show the effective options",
+        "listings:config",
+        _config,
+        examples=("config show", "config show --json"),
+    ),
+    Command(
+        "console",
+        "open a terminal console for a session",
+        "console:main",
+        _console,
+        examples=("console", "console localhost:5677", "console --serve 6000"),
+    ),
+    Command(
+        "cast",
+        "send a command to many ranks",
+        "listings:cast",
+        _cast,
+        examples=("cast 0-3 p loss", 'cast "ranks(tp=0)" n', "cast stopped bt --json"),
+    ),
+    Command(
+        "compare",
+        "compare an expression across ranks",
+        "listings:compare",
+        _compare,
+        examples=("compare loss", "compare loss --tolerance 1e-3", "compare step --ranks 0-3"),
+    ),
+    Command(
+        "stacks",
+        "show all ranks' stacks as one tree",
+        "listings:stacks",
+        _stacks,
+        examples=("stacks", "stacks 0-3 --threads all", "stacks pid:4711"),
+    ),
+    Command(
+        "why",
+        "say why the job does not move on",
+        "why:main",
+        _why,
+        examples=("why", "why pid:4711", "why --from /tmp/traces"),
+    ),
+    Command(
+        "lsp",
+        "language server for editors: ranks and values in the text",
+        "lsp:main",
+        _lsp,
+        examples=("lsp", "lsp --session localhost:5677"),
+    ),
+    Command(
+        "doctor",
+        "diagnose why something does not work",
+        "doctor:main",
+        _doctor,
+        examples=("doctor", "doctor pid:4711", "doctor --file train.py:31"),
+    ),
+    Command(
+        "completion",
+        "print a completion script for a shell",
+        "entry:completion",
+        _completion,
+        examples=("completion bash", "completion zsh", "completion fish"),
+    ),
+    Command("help", "show the help of a command", "entry:explain", _help, examples=("help run",)),
 )
-BY_NAME = {command.name: command for command in COMMANDS}
+BY_NAME = {name: each for each in COMMANDS for name in (each.name, *each.aliases)}

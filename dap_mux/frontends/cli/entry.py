@@ -14,18 +14,25 @@ from argparse import (
     RawDescriptionHelpFormatter,
     _SubParsersAction,
 )
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Any, cast
 
 from dap_mux import __version__
-from dap_mux.frontends.cli.commands import BY_NAME, COMMANDS, SOURCES, Command, add_arguments
+from dap_mux.frontends.cli.commands import (
+    BY_NAME,
+    COMMANDS,
+    SHELLS,
+    SOURCES,
+    Command,
+    add_arguments,
+    place_session_and_ranks,
+)
 from dap_mux.pure.errors import DapMuxError, NothingToConnect, Refused, UsageError
 from dap_mux.pure.printable import printable
 
-# `dap-mux --print-completion SHELL`: completions of our commands and options for a shell.
+# `dap-mux completion SHELL`: completions of our commands and options for a shell.
 
-SHELLS = ("bash", "zsh", "fish")
 FILE_METAVARS = frozenset({"FILE", "FOLDER", "DIR", "SCRIPT ..."})
 COMPLETE_FILES = {
     "bash": "_shtab_compgen_files",
@@ -34,8 +41,19 @@ COMPLETE_FILES = {
 }
 
 
+def completion(args: Namespace) -> int:
+    """Print the completion script for one shell, generated from the parsers."""
+    import shtab
+
+    parser = build_parser()
+    for command in _subparsers(parser).values():
+        name_sources(command)
+    print(shtab.complete(parser, shell=args.shell))
+    return 0
+
+
 class PrintCompletion(Action):
-    """Print the completion script for one shell, generated from the parsers, and exit."""
+    """Do what `completion` does, by its older name."""
 
     def __call__(
         self,
@@ -45,14 +63,19 @@ class PrintCompletion(Action):
         option_string: str | None = None,
     ) -> None:
         """Print it."""
-        import shtab
+        parser.exit(completion(Namespace(shell=values)))
 
-        for action in parser._actions:  # noqa: SLF001
-            if isinstance(action, _SubParsersAction):
-                for command in action.choices.values():
-                    name_sources(command)
-        print(shtab.complete(parser, shell=values))
-        parser.exit()
+
+def _subparsers(parser: ArgumentParser) -> dict[str, ArgumentParser]:
+    """Return the parsers of the commands, by name and alias."""
+    return next(
+        (
+            action.choices
+            for action in parser._actions  # noqa: SLF001  (argparse has no public way)
+            if isinstance(action, _SubParsersAction)
+        ),
+        {},
+    )
 
 
 def name_files(parser: ArgumentParser) -> None:
@@ -82,6 +105,7 @@ class Parser(ArgumentParser):
 
 
 PROG = "dap-mux"
+OWN_FLAGS = ("-h", "--help", "--version", "--print-completion")
 
 
 class HelpFormatter(RawDescriptionHelpFormatter):
@@ -103,10 +127,54 @@ def _columns() -> int:
 
 def parse(command_line: Sequence[str]) -> Namespace:
     """Parse a command line; like argparse, --help and mistakes end the process."""
-    arguments = list(command_line)
-    if arguments[:1] == ["run"]:
+    arguments = list(command_line) or ["--help"]
+    known_by(arguments[0])
+    if BY_NAME.get(arguments[0]) is BY_NAME["run"]:
         return _parse_run(arguments)
-    return build_parser(_named(arguments)).parse_args(arguments)
+    args = _parse(arguments)
+    place_session_and_ranks(args)
+    return args
+
+
+def known_by(name: str) -> None:
+    """Raise UsageError for the name of no command, with what may have been meant."""
+    if name in BY_NAME or name.startswith(OWN_FLAGS):
+        return
+    if name.startswith("-"):
+        raise UsageError(f"{name}: a command comes first, as in `{PROG} run {name} ...`")
+    if name.endswith(".py"):
+        meant = f"did you mean `{PROG} run {name}`?"
+    else:
+        meant = _did_you_mean(name, BY_NAME) or f"`{PROG} help` lists them"
+    raise UsageError(f"there is no command {name!r}: {meant}")
+
+
+def _did_you_mean(typed: str, known: Iterable[str]) -> str:
+    from difflib import get_close_matches
+
+    close = get_close_matches(typed, known, n=1)
+    return f"did you mean {close[0]!r}?" if close else ""
+
+
+def explain(args: Namespace) -> int:
+    """Show the help of a command, or of all. Raises UsageError for the name of none."""
+    if args.command is not None:
+        known_by(args.command)
+    parser = build_parser(_named([args.command]) if args.command else COMMANDS)
+    (_subparsers(parser)[args.command] if args.command else parser).print_help()
+    return 0
+
+
+def _parse(arguments: list[str]) -> Namespace:
+    """Parse by the parser of the command; its usage is shown for an option that it has not."""
+    parser = build_parser(_named(arguments))
+    args, unknown = parser.parse_known_args(arguments)
+    if unknown:
+        own = _subparsers(parser)[arguments[0]] if arguments[0] in BY_NAME else parser
+        known = own._option_string_actions  # noqa: SLF001
+        meant = _did_you_mean(unknown[0].partition("=")[0], known)
+        own.error(f"unrecognized arguments: {' '.join(unknown)}" + (f" ({meant})" if meant else ""))
+    return args
 
 
 def _named(arguments: Sequence[str]) -> Sequence[Command]:
@@ -119,7 +187,7 @@ def build_parser(of: Sequence[Command] = COMMANDS) -> ArgumentParser:
     parser = Parser(
         prog=PROG,
         description="One debug session for a distributed Python job: every rank is a thread.",
-        epilog="See `dap-mux COMMAND --help` for details.",
+        epilog="See `dap-mux help COMMAND` for details.",
         formatter_class=HelpFormatter,
         allow_abbrev=False,
     )
@@ -138,16 +206,23 @@ def build_parser(of: Sequence[Command] = COMMANDS) -> ArgumentParser:
             description=command.help[0].upper() + command.help[1:] + ".",
             formatter_class=HelpFormatter,
             allow_abbrev=False,
+            aliases=command.aliases,
         )
         add_arguments(own, command)
+        own.epilog = "\n\n".join(filter(None, (_examples(command), own.epilog)))
         name_files(own)
     return parser
+
+
+def _examples(command: Command) -> str:
+    lines = (f"  {PROG} {each}" for each in command.examples)
+    return "\n".join(("examples:", *lines))
 
 
 def _parse_run(arguments: list[str]) -> Namespace:
     """Handle the `--` of `run` here: argparse treats it differently in each Python release."""
     cut = arguments.index("--") if "--" in arguments else len(arguments)
-    args = build_parser(_named(arguments)).parse_args(arguments[:cut])
+    args = _parse(arguments[:cut])
     tail = arguments[cut:]
     args.launcher = ()
     if args.module:

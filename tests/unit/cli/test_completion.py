@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from dap_mux.frontends.cli.commands import BY_NAME
-from dap_mux.frontends.cli.entry import SHELLS
+from dap_mux.frontends.cli import main
+from dap_mux.frontends.cli.commands import BY_NAME, SHELLS
 
 ASK = """\
 source {script}
@@ -24,8 +24,8 @@ printf '%s\\n' "${{COMPREPLY[@]}}"
 
 
 def script_for(shell: str) -> str:
-    """What `--print-completion` prints."""
-    words = [sys.executable, "-m", "dap_mux", "--print-completion", shell]
+    """What `completion` prints."""
+    words = [sys.executable, "-m", "dap_mux", "completion", shell]
     return subprocess.run(words, capture_output=True, text=True, check=True).stdout
 
 
@@ -49,7 +49,12 @@ def offered(script: Path, words: str, folder: Path) -> set[str]:
 
 def test_commands(bash_script: Path, tmp_path: Path) -> None:
     assert offered(bash_script, "dap-mux ''", tmp_path) >= set(BY_NAME)
-    assert offered(bash_script, "dap-mux co", tmp_path) == {"config", "console", "compare"}
+    assert offered(bash_script, "dap-mux co", tmp_path) == {
+        "completion",
+        "config",
+        "console",
+        "compare",
+    }
 
 
 def test_options_of_a_command(bash_script: Path, tmp_path: Path) -> None:
@@ -66,7 +71,10 @@ def test_files_for_what_is_a_file(bash_script: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("shell", SHELLS)
-def test_each_shell_has_a_script(shell: str) -> None:
+def test_each_shell_has_a_script(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
     script = script_for(shell)
+    with pytest.raises(SystemExit):
+        main(["--print-completion", shell])
+    assert capsys.readouterr().out == script
     assert "dap-mux" in script
     assert "--serve" in script
