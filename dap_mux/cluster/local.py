@@ -18,7 +18,8 @@ import anyio
 from dap_mux.cluster.job import Job, RankProcess
 from dap_mux.pure.errors import UsageError
 from dap_mux.rank.ready import failure_file
-from dap_mux.system.programs import module_command, restore_limit
+from dap_mux.rank.start.run_module import LENT
+from dap_mux.system.programs import lent_packages, module_command, restore_limit
 from dap_mux.system.temporary_folders import RANKS, hold, temporary_folder
 
 LOOPBACK = "127.0.0.1"
@@ -56,7 +57,25 @@ class LocalJob(Job):
             "MASTER_ADDR": LOOPBACK,
             "MASTER_PORT": str(master_port),
             "PYTHONUNBUFFERED": "1",
+            **({} if self.python == sys.executable else {LENT: lent_packages()}),
         }
+
+
+def job_python(wanted: Path | None, environ: Mapping[str, str]) -> str:
+    """Return the Python of the ranks: `wanted`, or that of the active environment, or our own.
+
+    Raises UsageError. The base environment of conda is nobody's choice, so it does not count.
+    """
+    if wanted is not None:
+        if shutil.which(wanted) is None:
+            raise UsageError(f"--python {wanted}: there is no such program")
+        return str(wanted)
+    conda = environ.get("CONDA_PREFIX") if environ.get("CONDA_DEFAULT_ENV") != "base" else None
+    for folder in filter(None, (environ.get("VIRTUAL_ENV"), conda)):
+        python = Path(folder, "bin", "python")
+        if python.is_file() and Path(folder).resolve() != Path(sys.prefix).resolve():
+            return str(python)
+    return sys.executable
 
 
 # Each rank has a session and process group of its own, so that a Ctrl-C in the terminal reaches

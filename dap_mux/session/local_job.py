@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import signal
+import sys
 from collections import defaultdict
 from pathlib import Path
 
@@ -11,7 +13,7 @@ import anyio
 from msgspec.structs import replace
 
 from dap_mux.cluster.job import ExitReasons, RankEnded, RankProcess, describe_exit
-from dap_mux.cluster.local import LocalCluster, LocalJob, job_exit_code
+from dap_mux.cluster.local import LocalCluster, LocalJob, job_exit_code, job_python
 from dap_mux.engine import inputs
 from dap_mux.pure.endpoint import Endpoint
 from dap_mux.pure.rank_sets import RankId, fold
@@ -58,6 +60,8 @@ async def _run_job(options: RunOptions, console: InlineConsole | None, log_dir: 
     ):
         count = "1 rank" if job.world_size == 1 else f"{job.world_size} ranks"
         text = f"one session for {count} on {session.address}; logs in {job.log_dir}"
+        if job.python != sys.executable:
+            text += f"; the ranks' Python is {job.python}"
         await greet(session, settings.job_name, text, waits=job.wait, console=console is not None)
         ranks = LocalRanks(session, cluster, dial=options.dial)
         ranks.announce_ranks()
@@ -84,6 +88,7 @@ def local_job(
         base_port=config.base_port,
         wait=config.wait,
         log_dir=log_dir,
+        python=job_python(config.python, os.environ),
         cwd=Path.cwd(),
         hold=hold,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -29,6 +30,11 @@ def runs_module(words: Sequence[str], module: str) -> bool:
 def is_starter(word: str) -> bool:
     """Whether it is the file by which a module is run."""
     return word.endswith(str(_PLACE))
+
+
+def lent_packages() -> str:
+    """Return the folders of the packages that a rank in another Python needs of ours."""
+    return os.pathsep.join(filter(None, (str(_FILE.parents[2]), debugpy_folder())))
 
 
 def debugpy_folder() -> str:

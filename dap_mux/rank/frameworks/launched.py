@@ -14,13 +14,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import import_module
-from importlib.util import find_spec, module_from_spec, spec_from_file_location
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NoReturn
 
 from dap_mux.rank.environ import MARK, Place, claimed_place, place_of, said_place
 from dap_mux.rank.libraries import DRIVER_THREADS, MONARCH, RAY, watch_import
 from dap_mux.rank.ready import RENDEZVOUS, say
+from dap_mux.rank.start.run_module import lend
 from dap_mux.rank.starter import STARTER, dying_of_ctrl_c
 
 HOOK_OPTIONS = "DAP_MUX_HOOK"
@@ -150,7 +151,9 @@ def become(place: Place, orders: HookOptions, traits: Mapping[str, object] | Non
     `traits`: what its framework knows; see `dap_mux.rank.api.Setup`.
     """
     os.environ[MARK] = str(os.getpid())  # before anything starts a child, as debugpy does
-    _borrow("dap_mux", Path(__file__).parents[2])  # for good: programs may call `dap_mux.settrace`
+    lend(
+        "dap_mux", str(Path(__file__).parents[2])
+    )  # for good: programs may call `dap_mux.settrace`
     try:
         with dying_of_ctrl_c():
             _find_debugpy(place, orders)
@@ -182,26 +185,12 @@ def _start(place: Place, orders: HookOptions, traits: Mapping[str, object]) -> N
 def _find_debugpy(place: Place, orders: HookOptions) -> None:
     """The job's own debugpy, else the one of dap-mux: it is pure Python where it has to be."""
     if find_spec("debugpy") is None and orders.debugpy:
-        _borrow("debugpy", Path(orders.debugpy))
+        lend("debugpy", orders.debugpy)
     try:
         import debugpy  # noqa: F401, PLC0415, T100
     except ImportError as error:
         python = sys.executable
         _fail(place, f"has no debugpy ({error}): {python} -m pip install debugpy")
-
-
-def _borrow(name: str, folder: Path) -> None:
-    """Make one package of dap-mux's Python importable here, and nothing that lies beside it."""
-    present = sys.modules.get(name)
-    if present is not None and getattr(present, "__file__", None):
-        return
-    spec = spec_from_file_location(
-        name, folder / "__init__.py", submodule_search_locations=[str(folder)]
-    )
-    assert spec is not None
-    assert spec.loader is not None
-    module = sys.modules[name] = module_from_spec(spec)
-    spec.loader.exec_module(module)
 
 
 def _fail(place: Place, why: str) -> NoReturn:

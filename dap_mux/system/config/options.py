@@ -225,7 +225,7 @@ OPTIONS: tuple[Option, ...] = (
            ("attach", "run"),
            "where ranks that dial out connect (attach dial:N, run --dial -- LAUNCHER)"),
     Option("python", PROGRAM, None,
-           ("attach", "adapter"), "the Python of the job, for dask: and ray:",
+           ALL, "the Python of the job: of ranks that run -n starts, and for dask: and ray:",
            own_attribute="clusterPython"),  # debugpy has a `python` of its own
     Option("mesh", MESH, None,
            ALL, "how ranks are laid out, the last dimension varying fastest"),

@@ -17,6 +17,7 @@ from tests.support.processes.editor_process import Editor
 from tests.support.processes.editor_process import launch as editor_launch
 from tests.support.processes.launchers import CHILDREN, LAUNCH, SPAWNS
 from tests.support.processes.proc_net import free_ports
+from tests.support.processes.pythons import other_python
 
 pytestmark = [pytest.mark.real, pytest.mark.heavy, pytest.mark.timeout(120)]
 PRINT_RANK = "import os\nprint('rank', os.environ['RANK'], flush=True)  # here\n"
@@ -91,13 +92,6 @@ async def test_two_launchers_in_one_job_are_two_groups(user: User) -> None:
     await go_on(client, entries)
     await finish(client)
     assert (await run.ends()).code == 0
-
-
-def other_python(folder: Path) -> str:
-    """A Python that has neither dap-mux nor debugpy."""
-    made = [sys.executable, "-m", "venv", "--without-pip", str(folder)]
-    subprocess.run(made, check=True, env={})
-    return str(folder / "bin" / "python")
 
 
 async def test_a_python_without_debugpy_borrows_ours(user: User, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import socket
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +13,7 @@ from dap_mux.client import DapClient, Json
 from tests.real.driving import joined
 from tests.support.processes.commands import LIMIT, User, bodies, line_of, listed, threads
 from tests.support.processes.proc_net import free_ports
+from tests.support.processes.pythons import other_python
 from tests.support.processes.run_command import COUNT, WAIT, listening, log, resume, start
 from tests.support.processes.waiting import until
 
@@ -111,6 +113,34 @@ async def test_one_rank_is_the_plain_case(user: User) -> None:
     assert (done.code, done.out) == (0, "x is 1\n")
     text = "".join(e["output"] for e in bodies(client, "output") if e["category"] == "stdout")
     assert text == "x is 1\n"
+
+
+@pytest.mark.parametrize("by_option", [False, True])
+async def test_the_python_of_the_ranks_needs_nothing_of_ours(
+    user: User, tmp_path: Path, by_option: bool
+) -> None:
+    """That of the active environment, or of `--python`: it borrows dap-mux and debugpy."""
+    python = other_python(tmp_path / "venv")
+    text = "import sys, dap_mux, debugpy\ntry:\n    import anyio\nexcept ImportError:\n"
+    script = user.script(f"{text}    print(sys.prefix, 'has nothing')  # here\n")
+    words = ["--python", python] if by_option else []
+    variables = {"VIRTUAL_ENV": "/elsewhere" if by_option else str(tmp_path / "venv")}
+    run = await start(user, *words, script, n=2, **variables)
+    client = await joined(run, {script: [line_of(script, "here")]})
+    stop = await client.wait_event("stopped", timeout=LIMIT)
+    await listed(client, "state", "stopped", "stopped")
+    await resume(client, stop["threadId"])
+    await client.wait_event("terminated", timeout=LIMIT)
+    await client.disconnect()
+    done = await run.ends()
+    assert (done.code, done.out.count(f"{tmp_path / 'venv'} has nothing\n")) == (0, 2)
+    assert f"the ranks' Python is {python}" in done.err
+
+
+async def test_no_such_python_is_a_clear_error(user: User) -> None:
+    done = await (await start(user, "--python", "/no/python", user.script(COUNT), n=1)).ends()
+    assert (done.code, done.out) == (2, "")
+    assert done.err == "dap-mux: --python /no/python: there is no such program\n"
 
 
 async def test_ports_in_use_the_next_free_ones_and_everybody_knows(user: User) -> None:

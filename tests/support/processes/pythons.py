@@ -31,3 +31,10 @@ def install() -> None:
         stdout=sys.stderr,
         env={**os.environ, "PYTHON": sys.executable},
     )
+
+
+def other_python(folder: Path) -> str:
+    """A Python that has neither dap-mux nor debugpy."""
+    made = [sys.executable, "-m", "venv", "--without-pip", str(folder)]
+    subprocess.run(made, check=True, env={})
+    return str(folder / "bin" / "python")
