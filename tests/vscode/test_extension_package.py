@@ -63,6 +63,27 @@ def test_it_has_one_wheel_of_dap_mux(package: zipfile.ZipFile) -> None:
     assert not any(name.startswith(("tests/", "docs/")) for name in inside)
 
 
+def test_it_passes_on_the_licence_of_each_package_inside(package: zipfile.ZipFile) -> None:
+    notices = package.read("extension/dist/THIRD-PARTY-NOTICES.txt").decode("utf-8")
+    named = re.findall(r"^(\S+) ([\d.]+) \(([\w-]+)\)$", notices, re.MULTILINE)
+    assert {name for name, _, _ in named} == needed_by("vscode-languageclient")
+    assert notices.count("THE SOFTWARE IS PROVIDED") == len(named)
+
+
+def needed_by(package: str) -> set[str]:
+    """The package, and what it needs in turn, by the lock file."""
+    lock = json.loads((ROOT / "vscode-extension/package-lock.json").read_text("utf-8"))
+    needs = {
+        path.rpartition("node_modules/")[2]: each.get("dependencies", {})
+        for path, each in lock["packages"].items()
+    }
+    found, left = set[str](), [package]
+    while left:
+        found.add(name := left.pop())
+        left += [each for each in needs[name] if each not in found]
+    return found
+
+
 @pytest.mark.slow
 def test_a_wheel_of_an_older_build_does_not_stay(tmp_path: Path) -> None:
     old = tmp_path / "dap_mux_cluster-0.0.9-py3-none-any.whl"
