@@ -275,11 +275,13 @@ def _doctor(parser: ArgumentParser) -> None:
 
 
 def _config(parser: ArgumentParser) -> None:
-    show = parser.add_subparsers(dest="action", metavar="ACTION", required=True).add_parser(
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    show = actions.add_parser(
         "show", help="show each option, its value and where it was set", allow_abbrev=False
     )
     _json(show)
     _options(show)
+    actions.add_parser("schema", help="print the JSON schema of the configuration files")
 
 
 def add_arguments(parser: ArgumentParser, command: Command) -> None:
@@ -377,7 +379,7 @@ COMMANDS: tuple[Command, ...] = (
         "show the effective options",
         "listings:config",
         _config,
-        examples=("config show", "config show --json"),
+        examples=("config show", "config show --json", "config schema"),
     ),
     Command(
         "console",

@@ -24,6 +24,7 @@ from dap_mux.frontends.console.screen import (
 from dap_mux.pure.errors import UsageError
 from dap_mux.pure.printable import aligned, one_line
 from dap_mux.system.config import Config
+from dap_mux.system.config.options import schema
 from dap_mux.system.session_files import HOST_PORT, HOW_TO_START, SessionFile, find, running
 
 if TYPE_CHECKING:
@@ -135,7 +136,10 @@ def _row(session: SessionFile) -> tuple[object, ...]:
 
 
 def config(args: Namespace) -> int:
-    """Print the options that are effective in this folder."""
+    """Print the options that are effective in this folder, or the schema of all."""
+    if args.action == "schema":
+        print(json.dumps(schema(), indent=1))
+        return 0
     rows = load_config(args).explain()
     if args.json:
         plain = {row.name: {"value": row.value, "origin": row.origin} for row in rows}

@@ -268,3 +268,25 @@ OPTIONS: tuple[Option, ...] = (
 )
 # fmt: on
 BY_NAME = {option.name: option for option in OPTIONS}
+
+
+def schema() -> dict[str, Any]:
+    """Return the JSON schema (draft 2020-12) of a table of options, as in `config.toml`."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "dap-mux: [tool.dap-mux] of pyproject.toml, or config.toml",
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {option.name.replace("_", "-"): _schema_of(option) for option in OPTIONS},
+    }
+
+
+def _schema_of(option: Option) -> dict[str, Any]:
+    described: dict[str, Any] = {"description": f"{option.help}; allowed: {option.kind.allowed}"}
+    if option.default is not None:
+        described["default"] = option.kind.show(option.default)
+    if option.kind.metavar.startswith("{"):
+        return {**described, "enum": option.kind.metavar.strip("{}").split(",")}
+    if isinstance(option.default, bool):
+        return {**described, "type": "boolean"}
+    return {**described, "type": ["string", "number"]}

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from dap_mux import __version__
 from dap_mux.frontends.cli import entry, listings, main
@@ -26,7 +27,7 @@ from dap_mux.frontends.cli.session_commands import run_options
 from dap_mux.frontends.console.screen import PlainScreen
 from dap_mux.pure.errors import DapMuxError, NothingToConnect, PeerFault, Refused, UsageError
 from dap_mux.session.job import entry_line
-from dap_mux.system.config import Address, Config
+from dap_mux.system.config import OPTIONS, Address, Config
 from dap_mux.system.session_files import SessionFile
 from tests.support.clients.scripted_server import ScriptedServer, list_row
 
@@ -272,6 +273,22 @@ def test_config_show_says_where_each_value_came_from(
     assert main(["config", "show"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert ["settle", "0.08", "variable", "DAP_MUX_SETTLE"] in [line.split() for line in lines]
+
+
+def test_config_schema_knows_every_option(
+    quiet_place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["config", "schema"]) == 0
+    checked = Draft202012Validator(json.loads(capsys.readouterr().out))
+    options = {option.name.replace("_", "-"): option for option in OPTIONS}
+    defaults = {
+        name: option.kind.show(option.default)
+        for name, option in options.items()
+        if option.default is not None
+    }
+    checked.validate({**defaults, "listen": 5677, "mesh": "dp=2", "scope": "class"})
+    for wrong in ({"lisen": 1}, {"wait": "perhaps"}, {"scope": "none"}, {"mesh": ["dp"]}):
+        assert not checked.is_valid(wrong)
 
 
 def test_sessions(capsys: pytest.CaptureFixture[str]) -> None:
