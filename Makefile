@@ -27,7 +27,7 @@ EXTENSION := vscode-extension
 NODE_STAMP := $(EXTENSION)/node_modules/.installed
 VSIX := $(EXTENSION)/dist/dap-mux.vsix
 # What is inside of it: the extension, and a wheel of dap-mux.
-LIST_VSIX_SOURCES = find dap_mux pyproject.toml README.md LICENSE tools/make-wheel \
+LIST_VSIX_SOURCES = find dap_mux pyproject.toml README.md LICENSE tools/make-wheel tools/build_hook.py \
 	$(addprefix $(EXTENSION)/,media src walkthrough package.json README.md CHANGELOG.md .vscodeignore esbuild.mjs readme.mjs) \
 	-name __pycache__ -prune -o -type f -print
 VSIX_FILES := build/vsix-files

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from dap_mux.frontends.cli.commands import COMMANDS
 from tests.unit.meta.test_docs import ROOT
 
 PACKAGE = ROOT / "vscode-extension/dist/dap-mux.vsix"
@@ -55,6 +56,11 @@ def test_it_has_one_wheel_of_dap_mux(package: zipfile.ZipFile) -> None:
     assert path == f"extension/dist/wheel/dap_mux_cluster-{version}-py3-none-any.whl"
     with zipfile.ZipFile(io.BytesIO(package.read(path))) as wheel:
         inside = {*wheel.namelist()}
+        share = f"dap_mux_cluster-{version}.data/data/share"
+        manual = wheel.read(f"{share}/man/man1/dap-mux.1").decode("utf-8")
+        completion = wheel.read(f"{share}/bash-completion/completions/dap-mux").decode("utf-8")
+    assert all(f"dap\\-mux {command.name}" in manual for command in COMMANDS)
+    assert all(f"_dap_mux_{command.name}_option" in completion for command in COMMANDS)
     assert {
         "dap_mux/__main__.py",
         "dap_mux/rank/agent.py",
