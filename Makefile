@@ -23,6 +23,7 @@ UNITS = -n $(if $(filter 0 1 2,$(SIDE_BY_SIDE)),$(SIDE_BY_SIDE),3) --dist workst
 USER_STAMP := $(VENV)/.installed-examples
 DEV_STAMP := $(VENV)/.installed-dev
 FUZZ_STAMP := $(VENV)/.installed-fuzz
+RELEASE_STAMP := $(VENV)/.installed-release
 EXTENSION := vscode-extension
 NODE_STAMP := $(EXTENSION)/node_modules/.installed
 VSIX := $(EXTENSION)/dist/dap-mux.vsix
@@ -32,7 +33,7 @@ LIST_VSIX_SOURCES = find dap_mux pyproject.toml README.md LICENSE tools/make-whe
 	-name __pycache__ -prune -o -type f -print
 VSIX_FILES := build/vsix-files
 
-.PHONY: help pictures demo test test-engines check lint format bench performance why-score why-foreign test-crashes soak fuzz clean vsix vsix-check always
+.PHONY: help pictures demo test test-engines check lint format bench performance why-score why-foreign test-crashes soak fuzz release clean vsix vsix-check always
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 18
@@ -116,6 +117,18 @@ soak: $(DEV_STAMP)  ## MINUTES (30) of the faults of a SCENE (lines), and what b
 fuzz: $(FUZZ_STAMP)  ## messages without sense to the engine: COUNT of them, from SEED on
 	$(BIN)/python -m tests.fuzz $(or $(COUNT),100000) $(or $(SEED),0)
 
+# The list of what is inside (CycloneDX) is of an environment that has the wheel and nothing else.
+release: $(RELEASE_STAMP) vsix  ## what is published, in dist/: the distributions, the extension, and what is inside of each
+	rm -rf dist build/installed
+	$(BIN)/python -m hatchling build -d dist
+	$(BIN)/twine check --strict dist/*
+	cp $(VSIX) dist
+	tools/make-venv $(BIN)/python build/installed
+	build/installed/bin/python -m pip install --quiet --disable-pip-version-check dist/*.whl
+	build/installed/bin/python -m pip uninstall --quiet --yes pip setuptools
+	$(BIN)/cyclonedx-py environment --pyproject pyproject.toml --output-file dist/dap-mux-cluster.cdx.json build/installed
+	cd $(EXTENSION) && npm sbom --sbom-format cyclonedx >../dist/dap-mux-vsix.cdx.json
+
 clean:  ## remove what these targets made
 	rm -rf $(VENV) .cache/monarch .cache/neovim .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
 	rm -rf $(EXTENSION)/node_modules $(EXTENSION)/dist
@@ -135,6 +148,10 @@ $(DEV_STAMP): pyproject.toml | $(BIN)/python
 # Alone, so that no other target needs what only some Pythons and systems have.
 $(FUZZ_STAMP): pyproject.toml | $(DEV_STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[fuzz]'
+	@touch $@
+
+$(RELEASE_STAMP): pyproject.toml | $(DEV_STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[release]'
 	@touch $@
 
 $(VSIX): $(shell $(LIST_VSIX_SOURCES)) $(VSIX_FILES) $(NODE_STAMP) | $(BIN)/python
