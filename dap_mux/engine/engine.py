@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from functools import partial
+from typing import Any, Final
 
 from dap_mux.engine import inputs
 from dap_mux.engine.barriers.barriers import Barriers
@@ -20,15 +21,14 @@ from dap_mux.engine.clients.client_inputs import (
 from dap_mux.engine.inputs import Settings
 from dap_mux.engine.job_insight.library_watch import CollectiveTimeouts, LibraryWatch
 from dap_mux.engine.job_insight.partial_moves import OnFound, PartialMoves
-from dap_mux.engine.messages import faults, to_ranks
+from dap_mux.engine.messages import to_clients, to_ranks
 from dap_mux.engine.messages.requests import Capabilities, Requests
 from dap_mux.engine.messages.to_clients import Notices, Progress
-from dap_mux.engine.on_demand import OnDemand
 from dap_mux.engine.outputs import CloseLink, Output
 from dap_mux.engine.ranks.deaths import HEARD, Deaths
 from dap_mux.engine.ranks.lifecycle import Lifecycle
 from dap_mux.engine.ranks.patching import DebuggerProperties
-from dap_mux.engine.routes import OFFERED, ROUTES, Parts
+from dap_mux.engine.routes import OFFERED, ROUTES, OnDemand, Parts
 from dap_mux.engine.session.groups import Actors
 from dap_mux.engine.session.rank_events import RankEvents, answer_request, dispatch
 from dap_mux.engine.session.rank_output import RankOutput
@@ -41,22 +41,23 @@ from dap_mux.engine.session.session_requests import (
 )
 from dap_mux.engine.source_files.contents import CodeTexts, Sources
 from dap_mux.engine.source_files.diagnosis import Files
+from dap_mux.engine.state.client import ClientRequest
 from dap_mux.engine.state.phases import Phase
 from dap_mux.engine.state.rank import BarrierRound, Rank
-from dap_mux.engine.state.session import RowsChanged, SessionState
+from dap_mux.engine.state.session import Postponed, RowsChanged, SessionState
 from dap_mux.engine.state.threads import View
 from dap_mux.engine.stops.client_events import ClientEvents
 from dap_mux.engine.stops.control import Control, StopWaiters
-from dap_mux.engine.values.inspect import Inspector
+from dap_mux.engine.values.inspect import Inspector, LastAnswers
 from dap_mux.engine.values.meshes import Meshes
-from dap_mux.engine.values.replies import LastAnswers
-from dap_mux.pure.errors import PeerFault
+from dap_mux.pure.errors import PeerFault, StaleHandle, UsageError
 from dap_mux.pure.protocol.messages import Message
 from dap_mux.pure.rank_sets import RankId
 from dap_mux.pure.remote import InjectedSources
 
 # After the answer to one of these a rank has no reason to say more by itself.
 QUESTIONS = frozenset({"completions", "evaluate", "scopes", "stackTrace", "threads", "variables"})
+EXPECTED: Final = (StaleHandle, UsageError)  # a sentence for the user; nothing is wrong with us
 
 
 class Engine:
@@ -139,8 +140,9 @@ class Engine:
     def _add_commands(self) -> None:
         """Those that answer requests beyond the ranks' own (`routes`)."""
         core = self.core
-        requests = Requests[Parts](core, ROUTES, self)
-        self._client_inputs = ClientInputs(core, requests.hear, self.leave)
+        self._client_inputs = ClientInputs(core, self.leave)
+        not_introduced = self._client_inputs.not_introduced
+        requests = self._requests = Requests[Parts](core, ROUTES, self, not_introduced)
         self.job = JobRestart(core)
         kinds = {name: route.arguments for name, route in ROUTES.items()}
         sources = Sources(core, self.files)
@@ -175,22 +177,64 @@ class Engine:
     def _move_lasts(self, run: list[Rank], stand: list[Rank], then: OnFound) -> None:
         self.on_demand.held_up.look(run, stand, then)
 
+    # `receive` runs each input under the guard, and each call that was put off meanwhile
+    # (`SessionState.later`). Nothing else of the engine catches exceptions of every kind. What has
+    # been put out before the exception stays out, because the state that goes with it has been
+    # changed too. The request on whose behalf something was done (`SessionState.cause`) is answered
+    # with an error, with the number under which the log has the traceback.
+
     def receive(self, event: inputs.Input) -> list[Output]:
         """Take one input and return everything that must be done about it, in order.
 
-        Raises nothing: an unforeseen exception is answered and logged (`faults`).
+        What is put off meanwhile is done right after the call that put it off. Raises nothing: an
+        unforeseen exception is answered and logged. Lean: every message comes through here.
         """
-        core = self.core
-        faults.run(core, self._take[type(event)], event, self._settle)
+        core, take = self.core, self._take[type(event)]
+        core.cause = None
+        try:
+            take(event)
+        except Exception as error:  # noqa: BLE001 - the next call is made, whatever this one was
+            self._caught(error)
+        core.cause = None
+        while core.postponed or core.touched:
+            if core.postponed:
+                self._run_postponed()
+            else:
+                self._settle()
         out, core.out = core.out, []
         return out
+
+    def _run_postponed(self) -> None:
+        calls: list[Postponed] = []
+        while self.core.postponed or calls:
+            calls.extend(reversed(self.core.postponed))
+            self.core.postponed.clear()
+            self._guard(*calls.pop())
 
     def _settle(self) -> None:
         """Notify the followers of every rank that has changed, and announce stops that are due."""
         ranks = [*self.core.touched]
         self.core.touched.clear()
-        faults.call_each(self.core, self._followers, ranks)
-        faults.call_each(self.core, (self.control.stops.consider,))
+        for follow in self._followers:
+            self._guard(partial(follow, ranks))
+        self._guard(self.control.stops.consider)
+
+    def _guard(self, call: Callable[[], None], cause: ClientRequest | None = None) -> None:
+        """Call on a request's behalf; an exception keeps none of the next calls back."""
+        self.core.cause = cause
+        try:
+            call()
+        except Exception as error:  # noqa: BLE001 - the next call is made, whatever this one was
+            self._caught(error)
+        self.core.cause = None
+
+    def _caught(self, error: Exception) -> None:
+        core, request = self.core, self.core.cause
+        waits = request is not None and not request.answered
+        text = str(error) if waits and isinstance(error, EXPECTED) else core.fault(error)
+        if request is not None and waits:
+            to_clients.refuse(core, request, text)
+            request.failed = True
 
     # Inputs
 
@@ -199,7 +243,7 @@ class Engine:
         clients, lifecycle = self._client_inputs, self.lifecycle
         return {
             inputs.LinkSaid: self._link_said,
-            inputs.ClientSaid: clients.said,
+            inputs.ClientSaid: self._requests.said,
             inputs.Deadline: lambda event: self.core.fire(event.token),
             inputs.ClientConnected: clients.take,
             inputs.ClientBabbled: clients.take,

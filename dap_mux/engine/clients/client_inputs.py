@@ -1,8 +1,8 @@
-"""How clients come and go: their connections, their messages up to the request, their leaving."""
+"""How clients come and go: their connections, how they introduce themselves, their leaving."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Final
 
@@ -186,21 +186,14 @@ NOT_INTRODUCED: Final = "the first request must be `initialize`"
 
 
 class ClientInputs(Struct, eq=False):
-    """The engine's part that takes the inputs of clients. `hear` takes their messages on."""
+    """The engine's part that takes what happens to clients, all but their requests."""
 
     _core: SessionState
-    _hear: Callable[[Client, Message], None]
     _leave: ClientLeave
 
-    def said(self, event: inputs.ClientSaid) -> None:
-        """A client has sent a message; before `initialize` there is nothing else to say."""
-        client = self._core.clients.get(event.client)
-        message = event.message
-        if client is None:
-            return
-        if client.initialized or message.command == "initialize":
-            self._hear(client, message)
-        elif not client.leaving:
+    def not_introduced(self, client: Client, message: Message) -> None:
+        """A client has sent something else before `initialize`."""
+        if not client.leaving:
             seq = message.seq if message.type == "request" else None
             self._send_away(client, seq, message.command, NOT_INTRODUCED)
 

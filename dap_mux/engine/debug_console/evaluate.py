@@ -1,124 +1,93 @@
-"""`evaluate`, `completions` and what depends on them: Python for one rank, or our own commands.
+"""`evaluate` and what depends on it: Python for one rank, or our own commands.
 
-`console` tells the two apart. Each command is one of our requests, asked on the client's
+`read` tells the two apart. Each command is one of our requests, asked on the client's
 behalf, and its answer as text: so a command can do no more than the request, and says the same.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from msgspec import Struct
 
-from dap_mux.engine.debug_console import console
-from dap_mux.engine.debug_console.console import COMMANDS, PYTHON_TOO, RANKS, Console
 from dap_mux.engine.debug_console.merged_values import (
     HOVER,
     HoverEvaluator,
     RankSetEvaluator,
     Values,
 )
-from dap_mux.engine.messages import to_clients, to_ranks
+from dap_mux.engine.messages import to_clients
 from dap_mux.engine.state.client import ClientRequest
-from dap_mux.engine.state.rank import Rank, Reply
 from dap_mux.engine.state.selection import focused
 from dap_mux.engine.state.session import SessionState
-from dap_mux.engine.values.inspect import Inspector
-from dap_mux.engine.values.replies import SHOWN
-from dap_mux.pure.errors import UsageError
-from dap_mux.pure.protocol.arguments import (
-    CompletionsArguments,
-    EvaluateArguments,
-    ReferenceArguments,
-)
+from dap_mux.engine.values.inspect import SHOWN, Inspector
+from dap_mux.pure.protocol.arguments import EvaluateArguments, ReferenceArguments
 from dap_mux.pure.protocol.exchange import Kind
-from dap_mux.pure.protocol.messages import Body, plain, raw
-from dap_mux.pure.protocol.rank_messages import Completions
+from dap_mux.pure.protocol.messages import plain, raw
 from dap_mux.pure.protocol.validation import typed
-from dap_mux.pure.rank_sets import World, complete, parse, split_leading
+from dap_mux.pure.rank_sets import STATES, split_leading, split_prefix, with_group
 from dap_mux.pure.rank_sets.tokens import NAME
-from dap_mux.pure.remote import MAX_PARSED_CHARS
+from dap_mux.pure.remote import MAX_PARSED_CHARS, is_program
 
-# Completions in a debug console: our commands, rank sets, then Python.
+# Tells our commands in a debug console from Python.
+#
+# A text that Python can read is Python's, whatever it begins with: `cast(x)`, `attach = 3` and
+# `ranks(0) - loss` are the user's own. So are a bare `list` and every name that is no command
+# of ours.
 
-_PERCENT: Final = re.compile(r"\s*(?P<word>%\s*(?P<name>\w*))\Z")
-_BEHIND: Final = re.compile(
-    rf"\s*(?:%\s*(?P<percent>\w+)|(?P<bare>{'|'.join(console.BARE)}))\s+(?P<rest>.*)\Z",
-    re.DOTALL,
+CONSOLE: Final = "repl"
+BARE: Final = ("cast", "attach")
+"""Commands that need no percent sign in a debug console."""
+
+_PERCENT: Final = re.compile(r"%\s*(?P<name>[^\W\d]\w*)?\s*(?P<rest>.*)", re.DOTALL)
+_BARE: Final = re.compile(rf"(?P<name>{'|'.join(BARE)})(?:\s+(?P<rest>.*))?", re.DOTALL)
+_HEAD: Final = re.compile(
+    rf"(?:{NAME}\s*(?:\.\s*|\s))?ranks\s*\(|@{NAME}\s*\S|(?:{'|'.join(('all', *STATES))})\s+\S"
 )
-_RANKS: Final = re.compile(rf"\s*(?P<rest>(?:(?:{NAME}\s*\.\s*)?ranks\s*\(|@).*)\Z", re.DOTALL)
 
 
-class Hints(NamedTuple):
-    """`targets`: DAP's `CompletionItem`s. `python`: where an expression begins for some ranks.
+class Call(NamedTuple):
+    """A command of ours, and the text behind its name."""
 
-    `ranks` are those ranks, as they were typed; None where all of the text is Python's.
+    name: str
+    rest: str
+
+
+class Asked(NamedTuple):
+    """An expression for a set of ranks."""
+
+    ranks: str
+    expression: str
+
+
+def read(text: str, context: str) -> Call | Asked | None:
+    """Return what a text to evaluate means to us, None where it is Python's.
+
+    Raises `RankSetError` where it begins as a rank set, and is none.
     """
-
-    targets: list[Body]
-    python: int | None = None
-    ranks: str | None = None
-
-
-def hints(head: str, world: World) -> Hints:
-    """Return what may stand at the end of `head`, a debug console's text up to the cursor."""
-    if len(head) > MAX_PARSED_CHARS:
-        return Hints([], python=0)  # longer than any command of ours
-    word = _PERCENT.fullmatch(head)
-    if word:
-        names = (f"%{name}" for name in COMMANDS if name.startswith(word["name"]))
-        return Hints([_word(name, word.start("word"), len(word["word"])) for name in names])
-    behind = _BEHIND.fullmatch(head)
-    if behind:
-        known = COMMANDS.get(behind["percent"] or behind["bare"])
-        return _behind(behind["rest"], behind.start("rest"), known.takes if known else (), world)
-    ranks = _RANKS.fullmatch(head)
-    if ranks:
-        return _behind(ranks["rest"], ranks.start("rest"), (RANKS, PYTHON_TOO), world)
-    bare = (*(f"{name} " for name in console.BARE), "ranks(")
-    return Hints(list(_words(bare, head, 0)) if head else [], python=0)
-
-
-def _behind(rest: str, start: int, takes: tuple[str, ...], world: World) -> Hints:
-    targets = list(_words((one for one in takes if one.islower()), rest, start))
-    if RANKS in takes:
-        targets += [
-            _target(one.text, start + one.start, len(rest) - one.start, one.detail)
-            for one in complete(rest, len(rest), world)
-        ]
-    ended = _ended(rest) if PYTHON_TOO in takes else None
-    if ended is None:
-        return Hints(targets)
-    ranks, expression = ended
-    return Hints(targets, start + len(rest) - len(expression), ranks)
-
-
-def _ended(rest: str) -> tuple[str, str] | None:
-    """Return the rank set and the beginning of the expression behind it, if it has come to that."""
-    try:
-        if rest.endswith(" "):
-            parse(rest)
-            return rest.strip(), ""
-        return split_leading(rest)
-    except UsageError:
+    text = text.strip()
+    if context == CONSOLE and text.startswith("%"):
+        return _call(_PERCENT.fullmatch(text))
+    bare = _BARE.fullmatch(text) if context == CONSOLE else None
+    head = None if bare else _HEAD.match(text, 0, MAX_PARSED_CHARS)
+    if not (bare or head) or is_program(text):
         return None
+    return _call(bare) if bare else _asked(text)
 
 
-def _words(known: Iterable[str], typed: str, start: int) -> Iterator[Body]:
-    return (_word(word, start, len(typed)) for word in known if word.startswith(typed))
+def _call(match: re.Match[str] | None) -> Call | None:
+    return match and Call(match["name"] or "", (match["rest"] or "").strip())
 
 
-def _word(word: str, start: int, length: int) -> Body:
-    ours = COMMANDS.get(word.strip("% "))
-    return _target(word, start, length, ours.about if ours else "")
-
-
-def _target(text: str, start: int, length: int, detail: str) -> Body:
-    """One `CompletionItem`; `start` counts from 0, as debugpy's does."""
-    made: Body = {"label": text, "start": start, "length": length, "type": "keyword"}
-    return {**made, **({"detail": detail} if detail else {})}
+def _asked(text: str) -> Asked:
+    """`ranks(0:4) loss`; with a colon, as in breakpoints, where Python would see a call."""
+    text = with_group(text)
+    prefix = split_prefix(text)
+    if prefix.ranks is not None and prefix.rest:
+        return Asked(str(prefix.ranks), prefix.rest)
+    return Asked(*split_leading(text))
 
 
 ONE_RANK: Final = (
@@ -131,7 +100,7 @@ class Evaluation(Struct, eq=False):
 
     _core: SessionState
     _inspector: Inspector
-    _console: Console
+    _call: Callable[[ClientRequest, Call], None]  # carries out a command (`Console.call`)
     _values: Values
     _evaluator: RankSetEvaluator
     _hovers: HoverEvaluator
@@ -139,19 +108,19 @@ class Evaluation(Struct, eq=False):
     def evaluate(self, request: ClientRequest) -> None:
         """`evaluate`: a command of ours, an expression for several ranks, or one rank's Python."""
         arguments = typed(request.arguments, EvaluateArguments)
-        meant = console.read(arguments.expression, arguments.context)
+        meant = read(arguments.expression, arguments.context)
         if meant is None:
-            if arguments.context == console.CONSOLE and arguments.frameId is None:
+            if arguments.context == CONSOLE and arguments.frameId is None:
                 self._in_focus(request)
             if arguments.context == HOVER:
                 self._hovers.evaluate(request, arguments)
             else:
                 self._inspector.to_owner_or_focus(request)
-        elif isinstance(meant, console.Asked):
+        elif isinstance(meant, Asked):
             depth = self._depth(arguments)
             self._evaluator.evaluate(request, meant.ranks, meant.expression, depth=depth)
         else:
-            self._console.call(request, meant)
+            self._call(request, meant)
 
     def _in_focus(self, request: ClientRequest) -> None:
         """A console that names no frame means the one in focus, where that rank is stopped."""
@@ -193,62 +162,3 @@ class Evaluation(Struct, eq=False):
             to_clients.refuse(self._core, request, ONE_RANK)
             return
         self._inspector.to_owner(request)
-
-    # Completions
-
-    def completions(self, request: ClientRequest) -> None:
-        """`completions`: our commands and rank sets, and Python of the rank that it is for."""
-        arguments = typed(request.arguments, CompletionsArguments)
-        head = arguments.text[: max(0, arguments.column - 1)]
-        several = "\n" in arguments.text
-        found = Hints([], python=0) if several else hints(head, self._core.world())
-        if found.python is None:
-            to_clients.respond(self._core, request, {"targets": found.targets})
-        elif found.ranks is None:
-            self._python(request, found.targets)
-        else:
-            self._of_ranks(request, head, found)
-
-    def _python(self, request: ClientRequest, ours: list[Body]) -> None:
-        if not ours:
-            self._inspector.to_owner_or_focus(request)
-            return
-
-        def answered(body: Body, _: str) -> None:
-            targets = [*ours, *body.get("targets", [])]
-            to_clients.respond(self._core, request, {"targets": targets})
-
-        inner = ClientRequest(
-            request.client, request.seq, request.command, request.arguments, reply=answered
-        )
-        self._inspector.to_owner_or_focus(inner)
-
-    def _of_ranks(self, request: ClientRequest, head: str, found: Hints) -> None:
-        """An expression for several ranks: the first that stands still knows the names."""
-        assert found.python is not None
-        start = found.python
-        rank = next((one for one in self._stopped(found.ranks or "")), None)
-        if rank is None or rank.stop is None or rank.stop.frame_id is None:
-            to_clients.respond(self._core, request, {"targets": found.targets})
-            return
-
-        def answered(said: Completions | None, _: Reply) -> None:
-            of_rank = (said.targets if said else None) or []
-            targets = [*found.targets, *(_moved(one, start) for one in of_rank)]
-            to_clients.respond(self._core, request, {"targets": targets})
-
-        text = head[start:]
-        arguments = {"text": text, "column": len(text) + 1, "frameId": rank.stop.frame_id}
-        to_ranks.ask_for(self._core, rank, "completions", arguments, Completions, answered)
-
-    def _stopped(self, ranks: str) -> list[Rank]:
-        try:
-            return [rank for rank in self._values.ranks_of(ranks) if rank.stop]
-        except UsageError:
-            return []
-
-
-def _moved(target: Body, by: int) -> Body:
-    """What a rank said of the end of a text, as it is in the whole text."""
-    start = target.get("start", 0)
-    return {**target, "start": start + by if isinstance(start, int) else by}

@@ -7,7 +7,7 @@ from typing import Final, Generic, TypeAlias, TypeVar
 
 from msgspec import Raw, Struct
 
-from dap_mux.engine import admission
+from dap_mux.engine import admission, inputs
 from dap_mux.engine.messages import to_clients
 from dap_mux.engine.state.client import Client, ClientRequest
 from dap_mux.engine.state.session import SessionState
@@ -37,12 +37,18 @@ class Requests(Generic[PartsT]):
     """The engine's part that takes clients' requests, and those that we make for a client.
 
     Handlers are looked up in `parts` when they are called, so that parts may make requests too.
+    `not_introduced` takes the messages of a client that has not sent its `initialize`.
     """
 
     def __init__(
-        self, core: SessionState, routes: Mapping[str, Route[PartsT]], parts: PartsT
+        self,
+        core: SessionState,
+        routes: Mapping[str, Route[PartsT]],
+        parts: PartsT,
+        not_introduced: Callable[[Client, Message], None],
     ) -> None:
         self._core = core
+        self._not_introduced = not_introduced
         self._routes = routes
         self._parts = parts
         self._handlers = {role: self._handlers_for(role) for role in ROLES}
@@ -55,8 +61,17 @@ class Requests(Generic[PartsT]):
             if route.handler is not None and not _problem(role, name, route)
         }
 
-    def hear(self, client: Client, message: Message) -> None:
-        """Take one message of an initialized client, or its `initialize`."""
+    def said(self, event: inputs.ClientSaid) -> None:
+        """A client has sent a message; before `initialize` there is nothing else to say."""
+        client = self._core.clients.get(event.client)
+        if client is None:
+            return
+        if client.initialized or event.message.command == "initialize":
+            self._hear(client, event.message)
+        else:
+            self._not_introduced(client, event.message)
+
+    def _hear(self, client: Client, message: Message) -> None:
         if client.leaving or message.type != "request":
             return  # answers to us: we ask clients nothing
         number = self._core.number()

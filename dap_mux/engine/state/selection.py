@@ -65,19 +65,6 @@ def focused(core: SessionState, client: Client) -> Rank | None:
     return rank if rank and rank.phase.live else None
 
 
-def looked_at(client: Client, rank: DebuggeeId, *, explicit: bool) -> None:
-    """Note the rank of a client's request: `scopes` and a frame's `evaluate` beat `stackTrace`.
-
-    An editor fetches the stack of each stop by itself, which does not move the focus. Nor does a
-    request about the old focus that was already under way when the focus moved.
-    """
-    by_itself = client.focus.explicit or rank in client.focus.beside
-    overtaken = client.focus.held is not None and rank != client.focus.rank
-    if (explicit or not by_itself) and not overtaken:
-        client.focus.rank = rank
-        client.focus.explicit = client.focus.explicit or explicit
-
-
 def give_focus(client: Client, rank: DebuggeeId) -> None:
     """Move the focus to a rank whose stop was shown, until the client looks elsewhere."""
     client.focus.rank = rank

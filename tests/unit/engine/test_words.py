@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dap_mux.engine.debug_console.console import Asked, Call, read
-from dap_mux.engine.debug_console.evaluate import hints
+from dap_mux.engine.debug_console.completions import hints
+from dap_mux.engine.debug_console.evaluate import Asked, Call, read
 from dap_mux.pure.rank_sets import Mesh, RankSetError, World
 from dap_mux.pure.remote import is_program
 

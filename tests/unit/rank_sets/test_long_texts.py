@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import pytest
 
-from dap_mux.engine.debug_console import console
-from dap_mux.engine.debug_console.evaluate import hints
+from dap_mux.engine.debug_console import evaluate as console
+from dap_mux.engine.debug_console.completions import hints
 from dap_mux.pure.errors import UsageError
 from dap_mux.pure.rank_sets import (
     Mesh,
