@@ -168,6 +168,9 @@ async def test_what_is_said_of_jobs_that_have_no_ranks(user: User, slurm: SlurmC
     await pending.says(f"job {empty} has no running step (srun starts one)")
     pending.process.terminate()
     assert (await pending.ends()).code == 0
+
+
+async def test_a_machine_without_slurm(user: User) -> None:
     lost = await user.does("attach", "slurm:1", env={"PATH": "/nonexistent"})
     assert (lost.code, lost.out) == (1, "")
     assert "squeue is not installed" in lost.err

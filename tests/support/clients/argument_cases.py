@@ -106,6 +106,79 @@ def _step(ids: Ids) -> Json:
     return {**_threads(ids), "granularity": "statement"}
 
 
+# Of all requests that name no file.
+_ANYWHERE: Final[dict[str, Callable[[Ids], Json]]] = {
+    "initialize": lambda ids: _INITIALIZE,
+    "attach": lambda ids: _ATTACH,
+    "launch": lambda ids: _ATTACH,
+    "configurationDone": lambda ids: {},
+    "disconnect": lambda ids: dict.fromkeys(
+        ("restart", "terminateDebuggee", "suspendDebuggee"), False
+    ),
+    "terminate": lambda ids: {"restart": False},
+    "restart": lambda ids: {},
+    "threads": lambda ids: {},
+    "setExceptionBreakpoints": lambda ids: _exceptions(),
+    "continue": _threads,
+    "pause": lambda ids: {"threadId": ids.thread},
+    "next": _step,
+    "stepIn": lambda ids: {**_step(ids), "targetId": ids.step_in},
+    "stepOut": _step,
+    "scopes": lambda ids: {"frameId": ids.frame},
+    "variables": lambda ids: {
+        "variablesReference": ids.variables,
+        "filter": "named",
+        "start": 0,
+        "count": 5,
+        "format": _FORMAT,
+    },
+    "setVariable": lambda ids: {
+        "variablesReference": ids.variables,
+        "name": "count",
+        "value": "0",
+        "format": _FORMAT,
+    },
+    "setExpression": lambda ids: {
+        "expression": "count",
+        "value": "0",
+        "frameId": ids.frame,
+        "format": _FORMAT,
+    },
+    "stepInTargets": lambda ids: {"frameId": ids.frame},
+    "goto": lambda ids: {"threadId": ids.thread, "targetId": ids.goto},
+    "exceptionInfo": lambda ids: {"threadId": ids.thread},
+    "completions": lambda ids: {"text": "co", "column": 3, "line": 1, "frameId": ids.frame},
+    "modules": lambda ids: {"startModule": 0, "moduleCount": 1},
+    "setDebuggerProperty": lambda ids: {
+        "ideOS": "UNIX",
+        "dontTraceStartPatterns": ["/nowhere"],
+        "dontTraceEndPatterns": ["nowhere.py"],
+        "skipSuspendOnBreakpointException": [],
+        "skipPrintBreakpointException": [],
+        "multiThreadsSingleNotification": True,
+    },
+    "session": lambda ids: {},
+    "list": lambda ids: {"ranks": "all", "states": []},
+    "breakpoints": lambda ids: {},
+    "stacks": lambda ids: {"ranks": "all", "threads": "all"},
+    "why": lambda ids: {"ranks": "all", "samples": 3, "interval": 0.3},
+    "compare": lambda ids: {
+        "expression": "1",
+        "ranks": "all",
+        "frame": 0,
+        "tolerance": {"relative": 0.0, "absolute": 0.0},
+        "timeout": 5.0,
+    },
+    "focus": lambda ids: {"rank": 0, "group": "job", "worker": None},
+    "scope": lambda ids: {"value": "auto"},
+    "view": lambda ids: {"value": "auto"},
+    "cast": lambda ids: {"ranks": "all", "command": "p 1", "timeout": 5.0},
+    "groups": lambda ids: {"define": {"name": "some", "ranks": "0"}, "delete": None},
+    "release": lambda ids: {"ranks": "99"},
+    "drop": lambda ids: {"ranks": "99"},
+}
+
+
 def right(path: str) -> dict[str, Callable[[Ids], Json]]:
     """Right arguments of each request, all fields given; `path` is a file that ranks have."""
     source = {**_SOURCE, "path": path}
@@ -121,16 +194,7 @@ def right(path: str) -> dict[str, Callable[[Ids], Json]]:
     parameters = "parameters parameterTypes parameterNames parameterValues"
     frame_format = dict.fromkeys(f"hex {parameters} line module includeAll".split(), False)
     return {
-        "initialize": lambda ids: _INITIALIZE,
-        "attach": lambda ids: _ATTACH,
-        "launch": lambda ids: _ATTACH,
-        "configurationDone": lambda ids: {},
-        "disconnect": lambda ids: dict.fromkeys(
-            ("restart", "terminateDebuggee", "suspendDebuggee"), False
-        ),
-        "terminate": lambda ids: {"restart": False},
-        "restart": lambda ids: {},
-        "threads": lambda ids: {},
+        **_ANYWHERE,
         "setBreakpoints": lambda ids: {
             "source": source,
             "breakpoints": [breakpoint],
@@ -138,43 +202,13 @@ def right(path: str) -> dict[str, Callable[[Ids], Json]]:
             "sourceModified": False,
         },
         "setFunctionBreakpoints": lambda ids: {"breakpoints": [function]},
-        "setExceptionBreakpoints": lambda ids: _exceptions(),
-        "continue": _threads,
-        "pause": lambda ids: {"threadId": ids.thread},
-        "next": _step,
-        "stepIn": lambda ids: {**_step(ids), "targetId": ids.step_in},
-        "stepOut": _step,
         "stackTrace": lambda ids: {
             "threadId": ids.thread,
             "startFrame": 0,
             "levels": 20,
             "format": frame_format,
         },
-        "scopes": lambda ids: {"frameId": ids.frame},
-        "variables": lambda ids: {
-            "variablesReference": ids.variables,
-            "filter": "named",
-            "start": 0,
-            "count": 5,
-            "format": _FORMAT,
-        },
-        "setVariable": lambda ids: {
-            "variablesReference": ids.variables,
-            "name": "count",
-            "value": "0",
-            "format": _FORMAT,
-        },
-        "setExpression": lambda ids: {
-            "expression": "count",
-            "value": "0",
-            "frameId": ids.frame,
-            "format": _FORMAT,
-        },
         "source": lambda ids: {"source": source, "sourceReference": 0},
-        "stepInTargets": lambda ids: {"frameId": ids.frame},
-        "goto": lambda ids: {"threadId": ids.thread, "targetId": ids.goto},
-        "exceptionInfo": lambda ids: {"threadId": ids.thread},
-        "completions": lambda ids: {"text": "co", "column": 3, "line": 1, "frameId": ids.frame},
         "evaluate": lambda ids: {
             "expression": "1",
             "context": "watch",
@@ -185,34 +219,6 @@ def right(path: str) -> dict[str, Callable[[Ids], Json]]:
             "format": _FORMAT,
         },
         "gotoTargets": lambda ids: {"source": source, "line": 6, "column": 1},
-        "modules": lambda ids: {"startModule": 0, "moduleCount": 1},
-        "setDebuggerProperty": lambda ids: {
-            "ideOS": "UNIX",
-            "dontTraceStartPatterns": ["/nowhere"],
-            "dontTraceEndPatterns": ["nowhere.py"],
-            "skipSuspendOnBreakpointException": [],
-            "skipPrintBreakpointException": [],
-            "multiThreadsSingleNotification": True,
-        },
-        "session": lambda ids: {},
-        "list": lambda ids: {"ranks": "all", "states": []},
-        "breakpoints": lambda ids: {},
-        "stacks": lambda ids: {"ranks": "all", "threads": "all"},
-        "why": lambda ids: {"ranks": "all", "samples": 3, "interval": 0.3},
-        "compare": lambda ids: {
-            "expression": "1",
-            "ranks": "all",
-            "frame": 0,
-            "tolerance": {"relative": 0.0, "absolute": 0.0},
-            "timeout": 5.0,
-        },
-        "focus": lambda ids: {"rank": 0, "group": "job", "worker": None},
-        "scope": lambda ids: {"value": "auto"},
-        "view": lambda ids: {"value": "auto"},
-        "cast": lambda ids: {"ranks": "all", "command": "p 1", "timeout": 5.0},
-        "groups": lambda ids: {"define": {"name": "some", "ranks": "0"}, "delete": None},
-        "release": lambda ids: {"ranks": "99"},
-        "drop": lambda ids: {"ranks": "99"},
     }
 
 

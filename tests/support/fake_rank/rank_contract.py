@@ -92,10 +92,10 @@ class Bench:
         done, _ = await asyncio.wait([sent], timeout=self.silence)
         assert not done, sent.result()
 
-    async def stays_silent(self) -> None:
-        """The connection is dead: not even `threads` or `disconnect` are answered."""
-        await self.unanswered("threads")
-        await self.unanswered("disconnect")
+    async def dies_of(self, command: str, arguments: Json | None = None) -> None:
+        """A request without an answer kills the connection: nothing is answered from then on."""
+        for sent, given in ((command, arguments), ("threads", None), ("disconnect", None)):
+            await self.unanswered(sent, given)
 
 
 async def says_terminated_and_answers(client: DapClient) -> None:
@@ -140,10 +140,10 @@ async def attach_needs_arguments(bench: Bench) -> None:
 async def nothing_is_available_before_attach(bench: Bench) -> None:
     client = bench.client
     await client.request("initialize", INTRODUCTION)
-    for command in ("setBreakpoints", "threads"):
-        source = {"source": {"path": bench.path}, "breakpoints": [{"line": FIRST}]}
+    source = {"source": {"path": bench.path}, "breakpoints": [{"line": FIRST}]}
+    for command, arguments in (("setBreakpoints", source), ("threads", None)):
         with pytest.raises(RequestFailed, match="Server is not available"):
-            await client.request(command, source if command == "setBreakpoints" else None)
+            await client.request(command, arguments)
     with pytest.raises(RequestFailed, match="only allowed during handling"):
         await client.request("configurationDone")
 
@@ -159,7 +159,7 @@ async def breakpoints_have_small_ids_and_move(bench: Bench) -> None:
         body: Json = (await client.request("setBreakpoints", source))["breakpoints"][0]
         return body
 
-    first, past, missing = await bind(bench.path, FIRST), await bind(bench.path, 999), None
+    first, past = await bind(bench.path, FIRST), await bind(bench.path, 999)
     missing = await bind("/no/such/file.py", FIRST)
     assert (first["id"], first["verified"], first["line"]) == (0, True, FIRST)
     assert (past["id"], past["verified"], past["line"]) == (1, True, 14)
@@ -170,8 +170,7 @@ async def breakpoints_have_small_ids_and_move(bench: Bench) -> None:
 
 async def a_stop_speaks_of_all_threads(bench: Bench) -> None:
     stop = await bench.stopped()
-    assert stop["reason"] == "breakpoint"
-    assert stop["threadId"] == 1
+    assert (stop["reason"], stop["threadId"]) == ("breakpoint", 1)
     assert stop["allThreadsStopped"] is True
     assert stop["hitBreakpointIds"] == [0]
 
@@ -264,8 +263,7 @@ async def pause_stops_a_running_rank(bench: Bench) -> None:
     await bench.start()
     await bench.client.request("pause", {"threadId": 999})
     stop = await bench.client.wait_event("stopped")
-    assert stop["reason"] == "pause"
-    assert stop["allThreadsStopped"] is True
+    assert (stop["reason"], stop["allThreadsStopped"]) == ("pause", True)
 
 
 async def a_running_rank_evaluates_without_a_frame_only(bench: Bench) -> None:
@@ -285,15 +283,13 @@ async def a_running_rank_evaluates_without_a_frame_only(bench: Bench) -> None:
 
 async def continue_while_running_kills_the_connection(bench: Bench) -> None:
     await bench.start()
-    await bench.unanswered("continue", {"threadId": 1})
-    await bench.stays_silent()
+    await bench.dies_of("continue", {"threadId": 1})
 
 
 async def exception_info_while_running_kills_it(bench: Bench) -> None:
     await bench.start()
     await bench.goes_on()  # a thread that waits for a debugger would answer
-    await bench.unanswered("exceptionInfo", {"threadId": 1})
-    await bench.stays_silent()
+    await bench.dies_of("exceptionInfo", {"threadId": 1})
 
 
 async def exception_info_without_an_exception_is_made_up(bench: Bench) -> None:
@@ -305,21 +301,18 @@ async def exception_info_without_an_exception_is_made_up(bench: Bench) -> None:
 
 async def loaded_sources_kills_it(bench: Bench) -> None:
     await bench.stopped()
-    await bench.unanswered("loadedSources")
-    await bench.stays_silent()
+    await bench.dies_of("loadedSources")
 
 
 async def restart_frame_kills_it(bench: Bench) -> None:
     await bench.stopped()
     (frame, _) = await bench.stack()
-    await bench.unanswered("restartFrame", {"frameId": frame["id"]})
-    await bench.stays_silent()
+    await bench.dies_of("restartFrame", {"frameId": frame["id"]})
 
 
 async def cancel_kills_it(bench: Bench) -> None:
     await bench.stopped()
-    await bench.unanswered("cancel", {"requestId": 1})
-    await bench.stays_silent()
+    await bench.dies_of("cancel", {"requestId": 1})
 
 
 async def disconnect_says_terminated_first(bench: Bench) -> None:
@@ -330,11 +323,9 @@ async def disconnect_says_terminated_first(bench: Bench) -> None:
 async def an_uncaught_exception_stops(bench: Bench) -> None:
     await bench.start()
     stop = await bench.client.wait_event("stopped")
-    assert stop["reason"] == "exception"
-    assert stop["description"] == "loss is nan"
+    assert (stop["reason"], stop["description"]) == ("exception", "loss is nan")
     info = await bench.client.request("exceptionInfo", {"threadId": 1})
-    assert info["breakMode"] == "unhandled"
-    assert info["description"] == "loss is nan"
+    assert (info["breakMode"], info["description"]) == ("unhandled", "loss is nan")
 
 
 async def the_end_is_told_by_terminated_alone(bench: Bench) -> None:
@@ -372,8 +363,7 @@ async def pause_stops_all_threads(bench: Bench) -> None:
         await bench.client.request("pause", {"threadId": 999})
     await bench.client.request("pause", {"threadId": "*"})
     stop = await bench.client.wait_event("stopped")
-    assert stop["reason"] == "pause"
-    assert stop["allThreadsStopped"] is True
+    assert (stop["reason"], stop["allThreadsStopped"]) == ("pause", True)
     answer = await bench.client.request("continue", {"threadId": "*"})
     assert answer == {"allThreadsContinued": True}
 
