@@ -6,6 +6,7 @@ have been read well, for py-spy reads the memory of a process that runs on meanw
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -18,13 +19,15 @@ from pathlib import Path
 from typing import Any, Final
 
 import anyio
+from msgspec.structs import replace
 
 from dap_mux.cluster.pid import read_pids
-from dap_mux.cluster.python_process import RunningPython, ranks_among
+from dap_mux.cluster.python_process import OLDEST_PYTHON, RunningPython, ranks_among
 from dap_mux.cluster.records import DEFAULT_GROUP
 from dap_mux.pure.errors import DapMuxError, PeerFault
 from dap_mux.pure.insight.stack_tree import Stack, agreed, kind_of_thread
 from dap_mux.pure.insight.why.evidence import (
+    Child,
     Evidence,
     Process,
     RankEvidence,
@@ -38,7 +41,7 @@ from dap_mux.pure.insight.why.verdict import Verdict
 from dap_mux.pure.insight.why.verdicts import judge
 from dap_mux.pure.printable import one_line
 from dap_mux.pure.rank_sets import RankId
-from dap_mux.rank.injected.evidence.thread_states import thread_state
+from dap_mux.rank.injected.evidence.thread_states import children, thread_state
 from dap_mux.shell.local_machine import read_processes
 from dap_mux.system import procfs
 from dap_mux.system.user_files import open_regular, startable
@@ -51,6 +54,7 @@ SIDE_BY_SIDE: Final = 8
 MAX_SOURCE_BYTES: Final = 2 << 20
 INSTALL: Final = "pip install py-spy"
 NO_PY_SPY: Final = f"its stack cannot be read: py-spy is not installed ({INSTALL})"
+ENDED: Final = "its process has ended"
 NO_LOOK: Final = "nothing is known of its stack"
 AT_WORK: Final = "no two looks at it agree: it is at work; ask again"
 BEFORE_THE_PROGRAM: Final = "dap_mux/rank/api.py"
@@ -106,10 +110,14 @@ def pids_of(endpoints: Sequence[str]) -> list[int]:
 def ranks_outside(pids: Sequence[int]) -> list[OutsideRank]:
     """Return the ranks that these processes are or have started. Raises `DapMuxError`.
 
-    Who has no number gets the lowest that is free.
+    Who has no number gets the lowest that is free. One of several that has ended is a rank, too.
     """
-    found = ranks_among(pids)
+    ended = [pid for pid in pids if not procfs.runs(pid)]
+    live = [pid for pid in pids if pid not in ended]
+    found = ranks_among(live or pids)
     numbers = [process.place.rank for process in found]
+    found += [RunningPython(pid, OLDEST_PYTHON) for pid in ended if live]
+    numbers += [None for _ in found[len(numbers) :]]
     free = (number for number in range(len(found)) if number not in numbers)
     return [
         OutsideRank((DEFAULT_GROUP, next(free) if number is None else number), process)
@@ -153,6 +161,9 @@ async def _sample(
     one: OutsideRank, spies: anyio.CapacityLimiter, readers: anyio.CapacityLimiter
 ) -> None:
     pid = one.process.pid
+    if not one.process.runs:
+        one.problem = ENDED
+        return
     py_spy = find_py_spy(pid)
     if py_spy is None:
         one.problem = NO_PY_SPY
@@ -174,7 +185,9 @@ def _sample_of(threads: Any, one: OutsideRank) -> Sample:
     def state_of(tid: int) -> Mapping[str, Any]:
         return thread_state(tid, str(procfs.folder(pid)))
 
-    return sample_of(threads, pid, state_of, _source_of, one.rank[1])
+    sample = sample_of(threads, pid, state_of, _source_of, one.rank[1])
+    started = [Child(**each) for each in children(str(procfs.folder(pid)))]
+    return replace(sample, children=started)
 
 
 @cache
@@ -194,7 +207,14 @@ def _source_of(path: str) -> Source | None:
 def _told(one: OutsideRank) -> RankEvidence:
     samples = one.samples if len(one.samples) >= ENOUGH else ()
     problem = "" if samples else one.problem or NO_LOOK
-    return RankEvidence(one.rank, Standing(problem=problem), samples, one.processes)
+    code = None if one.process.runs else _exit_code(one.process.pid)
+    return RankEvidence(one.rank, Standing(problem=problem, exit_code=code), samples, one.processes)
+
+
+def _exit_code(pid: int) -> int | None:
+    """Return that of a process for which its parent has not waited yet, as far as it is shown."""
+    status = procfs.wait_status(pid)
+    return None if status is None else os.waitstatus_to_exitcode(status)
 
 
 def stacks_seen(

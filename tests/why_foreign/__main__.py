@@ -10,11 +10,13 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import random
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
-from contextlib import AsyncExitStack
+from collections import Counter
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -36,7 +38,12 @@ AT_REST: Final = 0.1
 RESTED: Final = 3
 """So many looks in a row."""
 RESTS_S: Final = 60.0
+STARTED_S: Final = 15.0
+"""After which a healthy job that is busy is looked at."""
 RESULTS: Final = ROOT / "build" / "why-foreign.jsonl"
+WATCHED: Final = ROOT / "build" / "why-healthy.jsonl"
+LOOKS_OF_A_JOB: Final = 20
+HEALTHY_FOLDER: Final = "healthy"
 WAYS: Final = ("outside", "inside")
 GOALS: Final = (0.92, 0.85)
 """Of the faults, inside and outside."""
@@ -54,8 +61,9 @@ for each in [start(rank) for rank in range(int(sys.argv[1]))]:
 Json = dict[str, Any]
 
 
-async def look(folder: str, file: str) -> list[Json]:
-    """Run a program, and ask `why` of it in both ways."""
+@asynccontextmanager
+async def running(folder: str, file: str) -> AsyncIterator[tuple[User, str, list[int]]]:
+    """Run a program as four ranks; its user, its session, and the ranks that have come to rest."""
     async with AsyncExitStack() as stack:
         place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="why-")))
         user = User(place)
@@ -72,29 +80,82 @@ async def look(folder: str, file: str) -> list[Json]:
         }
         words = ("run", "--no-wait", "--", str(python), launcher, str(RANKS), str(program))
         run = await user.start(*words, env=environ)
-        pids = await _settled(run, str(program))
-        found = []
+        pids = await _settled(run, str(program), rests=folder != HEALTHY_FOLDER)
         session = await run.session()
-        where = f"{session['host']}:{session['port']}"
-        for way, asked in zip(WAYS, ([_named(pids)], [where, "--attach"]), strict=True):
-            began = time.monotonic()
-            done = await user.does("why", *asked, "--json")
-            body = json.loads(done.out) if done.out.startswith("{") else {"sentence": done.err}
-            seconds = round(time.monotonic() - began, 1)
-            found.append({"file": file, "way": way, "seconds": seconds, "answer": body})
-        return found
+        yield user, f"{session['host']}:{session['port']}", pids
+
+
+async def look(folder: str, file: str) -> list[Json]:
+    """Run a program, and ask `why` of it in both ways."""
+    async with running(folder, file) as (user, where, pids):
+        asked = ([_named(pids)], [where, "--attach"])
+        return [
+            await _asked(user, words, file=file, way=way)
+            for way, words in zip(WAYS, asked, strict=True)
+        ]
+
+
+async def _asked(user: User, words: Sequence[str], **known: Any) -> Json:
+    """Ask once; the answer, and how long it took."""
+    began = time.monotonic()
+    done = await user.does("why", *words, "--json")
+    body = json.loads(done.out) if done.out.startswith("{") else {"sentence": done.err}
+    return {**known, "seconds": round(time.monotonic() - began, 1), "answer": body}
+
+
+async def watch(file: str, looks: int) -> list[Json]:
+    """Look so many times at a healthy job, by turns from outside and from inside."""
+    found = []
+    async with running(HEALTHY_FOLDER, file) as (user, where, pids):
+        asked = ([_named(pids)], [where, "--attach"])
+        for at in range(looks):
+            words, way = asked[at % len(WAYS)], WAYS[at % len(WAYS)]
+            found.append(await _asked(user, words, file=file, way=way))
+            await asyncio.sleep(random.random())  # another moment of its step
+    return found
+
+
+async def watch_all(looks: int, names: Sequence[str]) -> int:
+    """Look at each kind of healthy job in turn until all have had their share; 1 for an alarm."""
+    share = -(-looks // len(HEALTHY))
+    while True:
+        seen = Counter(one["file"] for one in _lines(WATCHED))
+        left = [one for one in HEALTHY if seen[one.file] < share]
+        left = [one for one in left if not names or Path(one.file).stem in names]
+        if not left:
+            return report_healthy()
+        for one in left:
+            found = await watch(one.file, min(LOOKS_OF_A_JOB, share - seen[one.file]))
+            _keep(WATCHED, found)
+            alarms = [_line(each["file"], each) for each in found if _is_alarm(each)]
+            print(f"{one.file}: {len(found)} looks; false alarms: {alarms}", flush=True)
+
+
+def report_healthy() -> int:
+    """Print how many looks there were, and the false alarms among them; 1 if there is one."""
+    found = _lines(WATCHED)
+    alarms = [
+        f"{one['file']}, {one['way']}: {_line(one['file'], one)}" for one in found if _is_alarm(one)
+    ]
+    print(*alarms, sep="\n")
+    print(f"{len(alarms)} false alarms in {len(found)} looks at healthy jobs")
+    return 1 if alarms else 0
+
+
+def _is_alarm(one: Json) -> bool:
+    return one["answer"].get("verdict") not in (HEALTH, "undecided")
 
 
 def _named(pids: Sequence[int]) -> str:
     return f"pid:{','.join(map(str, pids))}"
 
 
-async def _settled(run: Command, program: str) -> list[int]:
-    """Wait until all ranks have started, and use no processor; their pids."""
+async def _settled(run: Command, program: str, *, rests: bool) -> list[int]:
+    """Wait until all ranks have started, and use no processor if it `rests`; their pids."""
     home = run.user.environ["HOME"]
     await until(lambda: len(_ranks(program, home)) == RANKS, within=STARTS_S, what="four ranks")
     pids = _ranks(program, home)
-    deadline = time.monotonic() + RESTS_S
+    deadline = time.monotonic() + (RESTS_S if rests else STARTED_S)
     used, at_rest = _cpu(pids), 0
     while at_rest < RESTED and time.monotonic() < deadline:
         await asyncio.sleep(LOOK_S)
@@ -138,8 +199,19 @@ def verdict_on(row: Fault, body: Json) -> str:
 
 def kept() -> dict[tuple[str, str], Json]:
     """The answers that are there."""
-    lines = RESULTS.read_text("utf-8").splitlines() if RESULTS.exists() else []
-    return {(one["file"], one["way"]): one for one in map(json.loads, lines)}
+    return {(one["file"], one["way"]): one for one in _lines(RESULTS)}
+
+
+def _lines(path: Path) -> list[Json]:
+    return (
+        [json.loads(line) for line in path.read_text("utf-8").splitlines()] if path.exists() else []
+    )
+
+
+def _keep(path: Path, found: Sequence[Json]) -> None:
+    path.parent.mkdir(exist_ok=True)
+    with path.open("a", encoding="utf-8") as out:
+        out.writelines(json.dumps(one) + "\n" for one in found)
 
 
 async def score(names: Sequence[str]) -> int:
@@ -153,9 +225,7 @@ async def score(names: Sequence[str]) -> int:
         except (AssertionError, TimeoutError) as error:
             print(f"{file}: not run: {error}", flush=True)
             continue
-        RESULTS.parent.mkdir(exist_ok=True)
-        with RESULTS.open("a", encoding="utf-8") as out:
-            out.writelines(json.dumps(one) + "\n" for one in found)
+        _keep(RESULTS, found)
         for one in found:
             print(f"{file}, {one['way']}, {one['seconds']} s: {_line(file, one)}", flush=True)
     return report()
@@ -195,7 +265,11 @@ def main(words: Sequence[str]) -> int:
     """Ask, and tell."""
     parser = argparse.ArgumentParser(prog="python -m tests.why_foreign", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME")
-    return asyncio.run(score(parser.parse_args(words).names))
+    parser.add_argument("--healthy", type=int, metavar="LOOKS", help="looks at healthy jobs only")
+    options = parser.parse_args(words)
+    if options.healthy:
+        return asyncio.run(watch_all(options.healthy, options.names))
+    return asyncio.run(score(options.names))
 
 
 if __name__ == "__main__":

@@ -60,6 +60,7 @@ ATTACH_TIMEOUT_S: Final = 10.0
 """A rank that has not been reached by then is judged by what the system shows of it."""
 NOBODY_DEBUGS: Final = "waiting"
 """The state of ranks that no debugger has been attached to."""
+ENDED: Final = "exited"
 NO_DEBUGGER: Final = (
     "no debugger is attached to these ranks: attach an editor or `dap-mux console`; or pass "
     "--attach, by which ranks that wait for a debugger before their first line begin to run"
@@ -147,7 +148,8 @@ async def _of_session(session: SessionFile, config: Config, ranks: str, attach: 
 
     async with observer(session, config, "dap-mux why") as client:
         listed = await client.request("list", {"ranks": ranks}, timeout=LIST_TIMEOUT_S)
-        if any(rank["state"] != NOBODY_DEBUGS for rank in listed["ranks"]):
+        states = {rank["state"] for rank in listed["ranks"]}
+        if NOBODY_DEBUGS not in states or states - {NOBODY_DEBUGS, ENDED}:
             return await client.request("why", {"ranks": ranks}, timeout=RESPONSE_TIMEOUT_S)
     if not attach:
         return await _from_outside(listed["ranks"])

@@ -91,6 +91,16 @@ class Collective(Struct, frozen=True):
     timeout: float = 0.0
 
 
+class Child(Struct, frozen=True):
+    """A process that a rank has started, by its main thread; `name`: its command line."""
+
+    pid: int
+    name: str = ""
+    state: str = ""
+    system_call: str = ""
+    file: str = ""
+
+
 class Sample(Struct, frozen=True):
     """A rank at one moment, told by itself. `files`: path, and whether it is a library's.
 
@@ -105,6 +115,7 @@ class Sample(Struct, frozen=True):
     recorder: str = ""
     world_rank: int = -1
     finalizing: bool = False
+    children: list[Child] = []
 
 
 class Process(Struct, frozen=True):

@@ -126,6 +126,13 @@ class Doing:
         return used / (self.interval * (len(self.threads) - 1))
 
     @property
+    def of_a_processor(self) -> float:
+        """The part of a processor that its process used between the looks."""
+        first, last = self.processes[:1], self.processes[-1:]
+        seconds = last[0].at - first[0].at if first else 0.0
+        return (last[0].cpu - first[0].cpu) / seconds if seconds > 0 else self.busy
+
+    @property
     def wait(self) -> Wait | None:
         """What it has waited for all the time, None where it has not, or has moved on."""
         if not self.waits or any(one is None for one in self.waits):
@@ -173,12 +180,18 @@ class Doing:
         return len(self.threads) > 1 and all(one.state == RUNS for one in self.threads)
 
     @property
+    def counts(self) -> bool:
+        """Whether numbers among its variables change, in a loop that waits for nothing else."""
+        known = [one.progress for one in self.threads if one.progress]
+        return len(known) == len(self.threads) and len(set(known)) > 1
+
+    @property
     def polls(self) -> bool:
         """Whether it looks for something again and again, and sleeps in between.
 
         Such a loop is at the same place nearly each time; a look may fall into the time between.
         """
-        if len(self.stacks) < 2 or self.steady:
+        if len(self.stacks) < 2 or self.steady or self.counts:
             return False
         (_, there), *_ = Counter(self.stacks).most_common(1)
         asleep = sum(one.state == ASLEEP for one in self.threads)
@@ -294,6 +307,8 @@ class Picture:
             others = [each.wait for each in self.live if each is not one]
             return bool(others) and all(each is not None and each.collective for each in others)
         end = one.other_end(wait.socket)
+        if wait.own:
+            return end not in self._ends
         return bool(end) and end not in self._ends and all(each.processes for each in self.live)
 
 

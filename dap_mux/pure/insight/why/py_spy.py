@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from dap_mux.pure.errors import PeerFault
 from dap_mux.pure.insight.why.evidence import Call, Names, Sample, Thread, is_library
-from dap_mux.pure.insight.why.waits import COMMUNICATION, TORCH, plain
+from dap_mux.pure.insight.why.waits import TORCH_CALLS, TORCH_NAMES, communicates
 from dap_mux.pure.printable import one_line
 
 # The call that a thread is in, by its line in the source alone: nothing runs in the process.
@@ -51,6 +51,7 @@ class Source:
         self.calls: dict[int, list[ast.Call]] = {}
         self.imports: dict[str, str] = {}
         self.assigned: dict[str, ast.expr] = {}
+        self.loops: list[ast.For | ast.While] = []
         try:
             tree = ast.parse(text)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -68,12 +69,34 @@ class Source:
         elif isinstance(node, ast.ImportFrom) and not node.level:
             for each in node.names:
                 self.imports[each.asname or each.name] = f"{node.module}.{each.name}"
+        elif isinstance(node, ast.For | ast.While):
+            self.loops.append(node)
         elif isinstance(node, ast.Assign):
             self.assigned.setdefault(_dotted(node.targets[0]), node.value)
 
     def line(self, number: int) -> str:
         """Return a line's text, "" where there is none."""
         return self.lines[number - 1].strip() if 0 < number <= len(self.lines) else ""
+
+    def polls(self, line: int) -> bool:
+        """Whether the innermost loop around a line looks for something until it is there.
+
+        As `polls` of `injected/evidence/source_code.py` does in a rank.
+        """
+        around = [one for one in self.loops if one.lineno <= line <= (one.end_lineno or 0)]
+        loop = max(around, key=lambda one: one.lineno, default=None)
+        if loop is None or (isinstance(loop, ast.While) and _asks(loop.test)):
+            return loop is not None
+        inside = [*ast.walk(loop)]
+        by_numbers = [one for one in inside if isinstance(one, ast.If) and not _asks(one.test)]
+        counted = {id(each) for one in by_numbers for each in ast.walk(one)}
+        leaves = (one for one in inside if isinstance(one, ast.Break | ast.Return))
+        return any(id(one) not in counted for one in leaves)
+
+
+def _asks(test: ast.expr) -> bool:
+    asking = ast.Call | ast.Attribute | ast.Subscript
+    return any(isinstance(each, asking) for each in ast.walk(test))
 
 
 def call_at(source: Source, line: int, variables: Mapping[str, str]) -> Call | None:
@@ -82,7 +105,7 @@ def call_at(source: Source, line: int, variables: Mapping[str, str]) -> Call | N
     `variables`: those of the frame, as py-spy prints them.
     """
     text = source.line(line)
-    found = _only(source.calls.get(line, []))
+    found = _only(source.calls.get(line, []), source, variables)
     if found is None:
         return Call(text[:MAX_TEXT]) if source.calls.get(line) else None
     try:
@@ -95,11 +118,16 @@ def call_at(source: Source, line: int, variables: Mapping[str, str]) -> Call | N
         return Call(text[:MAX_TEXT])
 
 
-def _only(calls: list[ast.Call]) -> ast.Call | None:
-    """Of several the one that is called like a communication."""
+def _only(calls: list[ast.Call], source: Source, variables: Mapping[str, str]) -> ast.Call | None:
+    """Of several the one that is called like a communication, or is one of torch's."""
     if len(calls) < 2:
         return calls[0] if calls else None
-    like = [each for each in calls if plain(_dotted(each.func).rpartition(".")[2]) in COMMUNICATION]
+    like = [
+        each
+        for each in calls
+        if communicates(_dotted(each.func).rpartition(".")[2])
+        or _meaning(each.func, source, variables).startswith(TORCH_CALLS)
+    ]
     return like[0] if len(like) == 1 else None
 
 
@@ -193,8 +221,9 @@ PROGRESS_FRAMES: Final = 8
 MODULE: Final = "<module>"
 MAX_VARIABLES: Final = 12
 MAX_VARIABLE_CHARS: Final = 80
-TORCH_PEERS: Final = {"send": ("dst", "tag"), "recv": ("src", "tag")}
+TORCH_FOLDER: Final = "torch/distributed/"
 _NUMBER: Final = re.compile(r"-?\d{1,18}", re.ASCII)
+_DIGITS: Final = re.compile(r"-?\d{1,18}(?:\.\d{1,20})?(?:e[+-]?\d{1,3})?", re.ASCII)
 
 
 class Local(Struct, frozen=True):
@@ -288,8 +317,8 @@ def _thread(
         name=MAIN if main else (spied.thread_name or UNNAMED)[:MAX_CHARS],
         main=main,
         frames=[_place(frame, names) for frame in reversed(frames)],
-        call=_call(frames[0], source_of) if frames else None,
-        progress=_progress(frames),
+        call=_call(frames, source_of) if frames else None,
+        progress=_progress(frames, source_of),
         owns_gil=spied.owns_gil,
         **(state_of(tid) if tid else {}),
     )
@@ -300,18 +329,30 @@ def _place(frame: SpiedFrame, names: Names) -> tuple[int, int, int]:
     return names.place(file, plain_name(frame.name), line, library=is_library(file))
 
 
-def _call(frame: SpiedFrame, source_of: Callable[[str], Source | None]) -> Call | None:
-    """Return the call that a frame is in; of libraries only torch's, whose peers count."""
-    variables = _locals(frame)
+def _call(frames: Sequence[SpiedFrame], source_of: Callable[[str], Source | None]) -> Call | None:
+    """Return the call that a thread is in; of libraries only what torch's functions were given."""
+    frame, variables = frames[0], _locals(frames[0])
     if is_library(frame.filename):
-        name = plain_name(frame.name)
-        if name not in TORCH_PEERS or not frame.filename.endswith(TORCH):
-            return None
-        numbers = {each: variables.get(each, "") for each in TORCH_PEERS[name]}
-        peers = {each: int(text) for each, text in numbers.items() if _NUMBER.fullmatch(text)}
-        return Call("", arguments=peers)
+        told = _names_in_torch(frames)
+        return Call("", arguments=told) if told else None
     source = source_of(frame.filename)
     return call_at(source, frame.line, variables) if source is not None else None
+
+
+def _names_in_torch(frames: Sequence[SpiedFrame]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for frame in reversed(frames):
+        names = TORCH_NAMES.get(plain_name(frame.name), ())
+        if not names or TORCH_FOLDER not in frame.filename:
+            continue
+        variables = _locals(frame)
+        for name in names:
+            text = variables.get(name, "None")
+            if _NUMBER.fullmatch(text):
+                found[name] = int(text)
+            elif text[:1] in "['\"":
+                found[name] = text.strip("'\"")
+    return {name: value for name, value in found.items() if value != -1}
 
 
 def plain_name(qualified: str) -> str:
@@ -323,8 +364,14 @@ def _locals(frame: SpiedFrame) -> Mapping[str, str]:
     return {each.name: each.repr for each in frame.locals or () if each.repr is not None}
 
 
-def _progress(frames: Sequence[SpiedFrame]) -> str:
-    """Return a digest of the whole numbers among the variables of the program's own functions."""
+def _progress(frames: Sequence[SpiedFrame], source_of: Callable[[str], Source | None]) -> str:
+    """Return a digest of the numbers among the variables of the program's own functions.
+
+    Without those of the innermost one where it looks for something until it is there.
+    """
     own = [frame for frame in frames if not is_library(frame.filename)][:PROGRESS_FRAMES]
-    found = [[text for text in _locals(frame).values() if _NUMBER.fullmatch(text)] for frame in own]
+    source = source_of(own[0].filename) if own else None
+    if source is not None and source.polls(own[0].line):
+        del own[0]
+    found = [[text for text in _locals(frame).values() if _DIGITS.fullmatch(text)] for frame in own]
     return f"{crc32(repr(found).encode()):08x}" if any(found) else ""

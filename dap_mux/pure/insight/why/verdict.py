@@ -8,7 +8,7 @@ from pathlib import PurePath
 from typing import Any, Final
 
 from dap_mux.pure.insight.stack_tree import Frame, Stack, frame_body
-from dap_mux.pure.insight.why.evidence import Evidence, Thread
+from dap_mux.pure.insight.why.evidence import Child, Evidence, Thread
 from dap_mux.pure.insight.why.picture import Doing, Picture, same_wait
 from dap_mux.pure.rank_sets import RankId, fold
 
@@ -131,6 +131,38 @@ def in_the_kernel(thread: Thread) -> str:
         return SYSTEM_STATES.get(thread.state, "") if thread.state == DISK else ""
     of = f" of {thread.file}" if thread.file else ""
     return f"in {thread.system_call}{of}, {SYSTEM_STATES.get(thread.state, thread.state)}"
+
+
+SHOWN_FROM: Final = 0.2
+"""Of a processor; with less a rank is not called busy."""
+
+
+def busy_with(one: Doing) -> tuple[str, ...]:
+    """Say how much of a processor the process of a rank uses, if it is much."""
+    used = one.of_a_processor
+    return (f"it is busy: it uses {used:.0%} of a processor",) if used >= SHOWN_FROM else ()
+
+
+MOST_CHILDREN: Final = 3
+ZOMBIE: Final = "Z"
+FUTEX: Final = "futex"
+
+
+def its_children(one: Doing) -> tuple[str, ...]:
+    """Say what the processes do that a rank has started, which it may wait for."""
+    found = one.samples[-1].children if one.samples else []
+    told = [f"its child process {child.pid} {_child_does(child)}" for child in found]
+    return (*told[:MOST_CHILDREN], *(["and so on"] if len(told) > MOST_CHILDREN else []))
+
+
+def _child_does(child: Child) -> str:
+    if child.state == ZOMBIE:
+        return "has ended, and nobody has waited for it"
+    if child.system_call == FUTEX:
+        return "waits for a lock or for another thread (futex)"
+    of = f" of {child.file}" if child.file else ""
+    state = SYSTEM_STATES.get(child.state, child.state)
+    return f"is in {child.system_call}{of}, {state}" if child.system_call else f"is {state}"
 
 
 # A verdict as the response of `why`.

@@ -14,6 +14,7 @@ from dap_mux.pure.insight.why.evidence import Evidence
 from dap_mux.pure.insight.why.picture import Doing, Picture, picture_of
 from dap_mux.pure.insight.why.verdict import (
     Verdict,
+    busy_with,
     has_not_reached,
     look_at,
     place,
@@ -46,11 +47,7 @@ def process_gone(picture: Picture) -> Verdict | None:
     """
     gone = picture.ended
     bad = [one for one in gone if one.standing.exit_code or _ran_out_of_memory(one)]
-    if (
-        not gone
-        or not picture.live
-        or not (bad or (picture.waiting and not picture.awaits_results))
-    ):
+    if not gone or not picture.live or not (bad or _others_wait(picture)):
         return None
     culprits = [*bad, *(one for one in gone if one not in bad)]
     return Verdict(
@@ -59,6 +56,12 @@ def process_gone(picture: Picture) -> Verdict | None:
         (*(f"{ranks([one])} {_how(one)}" for one in culprits[1:]), *who_waits(picture)),
         "look at the rank's last output, then end the job: the others wait for ever",
     )
+
+
+def _others_wait(picture: Picture) -> bool:
+    """Whether somebody waits for ranks, or all that are left look for something without end."""
+    waits = bool(picture.waiting) and not picture.awaits_results
+    return waits or all(one.polls for one in picture.live)
 
 
 def _how(one: Doing) -> str:
@@ -234,6 +237,7 @@ def gil_held(picture: Picture) -> Verdict | None:
         suspects(held, picture),
         (
             f"it answers nothing, and {held[0].waiting_for_gil} of its threads ask for the lock",
+            *busy_with(held[0]),
             *who_waits(picture),
         ),
         f"gdb -p {process.pid} -batch -ex 'thread apply all bt'",

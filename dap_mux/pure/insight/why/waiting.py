@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 
 from dap_mux.pure.insight.stack_tree import Frame, Stack
 from dap_mux.pure.insight.why.evidence import Sample, Thread
 from dap_mux.pure.insight.why.graph import WaitGraph, graph_of, operation
-from dap_mux.pure.insight.why.picture import Doing, Picture, same_wait
+from dap_mux.pure.insight.why.picture import IDLE, Doing, Picture, same_wait
 from dap_mux.pure.insight.why.verdict import (
     DISK,
     Verdict,
+    busy_with,
     has_not_reached,
     in_the_kernel,
+    its_children,
     look_at,
     place,
     ranks,
@@ -21,7 +23,7 @@ from dap_mux.pure.insight.why.verdict import (
     verb,
     who_waits,
 )
-from dap_mux.pure.insight.why.waits import JOINS, NETWORK_CALLS, Wait
+from dap_mux.pure.insight.why.waits import JOINS, NETWORK_CALLS, PORT, SENDS, Wait
 
 MOST_PAIRS = 4
 Difference = tuple[Callable[[Wait], str], Callable[[Wait], Hashable]]
@@ -41,6 +43,8 @@ def mismatched_collective(picture: Picture) -> Verdict | None:
 
     The few are taken for the culprits, if they wait in a circle with the many.
     """
+    if verdict := _disagree(picture) or _called_twice(picture):
+        return verdict
     graph = graph_of(picture)
     groups: dict[str, list[Doing]] = {}
     for one in picture.waiting:
@@ -55,7 +59,72 @@ def mismatched_collective(picture: Picture) -> Verdict | None:
                 continue  # somebody else is missing, for whom all of them may wait
             assert parted[0].wait is not None
             return _verdict(words(parted[0].wait), parted, members, picture)
-    return _in_a_circle(graph, picture)
+    return _in_a_circle(graph, picture) or _at_another_place(picture)
+
+
+def _disagree(picture: Picture) -> Verdict | None:
+    """Ranks are in one call with something different that must be alike in all of them.
+
+    As the destination of a gather, the ranks of a new group, or the port at which all meet.
+    """
+    calls: dict[tuple[str, str, int], list[Doing]] = {}
+    for one in picture.waiting:
+        if (of := one.wait) is not None:
+            calls.setdefault((of.plain, of.group, of.number), []).append(one)
+    for members in calls.values():
+        for name in dict.fromkeys(name for one in members for name in _agreed(one)):
+            told = [one for one in members if name in _agreed(one)]
+            parted = _parted(told, lambda wait, name=name: wait.agreed[name])  # type: ignore[misc]
+            behind = [one for one in told if one.wait and one.wait.calls_itself]
+            if not parted and name == PORT and 0 < 2 * len(behind) < len(members):
+                told, parted = members, behind  # the others have met there
+            if parted:
+                theirs = next(one for one in told if one not in parted)
+                words = f"calls {parted[0].wait} {_agreed(parted[0])[name]}"
+                others = f", not {_agreed(theirs).get(name, 'as the others')},"
+                return _verdict(words + others, parted, members, picture)
+    return None
+
+
+def _agreed(one: Doing) -> Mapping[str, str]:
+    return one.wait.agreed if one.wait else {}
+
+
+def _called_twice(picture: Picture) -> Verdict | None:
+    """Ranks join the others under the same number, so that another number never comes."""
+    by_number: dict[int, list[Doing]] = {}
+    for one in picture.waiting:
+        if one.wait is not None and one.wait.calls_itself >= 0:
+            by_number.setdefault(one.wait.calls_itself, []).append(one)
+    twice = {number: of for number, of in by_number.items() if len(of) > 1}
+    for number, of in twice.items():
+        culprits = [one for one in of if one.rank[1] != number] or of
+        return Verdict(
+            f"{ranks(of)} both call themselves rank {number} in {of[0].wait}, and the others wait"
+            " for one that does not come",
+            suspects(culprits, picture),
+            who_waits(picture, culprits),
+            look_at(culprits),
+        )
+    return None
+
+
+def _at_another_place(picture: Picture) -> Verdict | None:
+    """All ranks wait, and a few of them at another place than most, as is not known more closely.
+
+    Each of them is in a collective without a number, or waits for a key in the store.
+    """
+    waiting = picture.waiting
+    waits = [one.wait for one in waiting if one.wait is not None]
+    if len(waiting) < len(picture.live) or not all(wait.by_place for wait in waits):
+        return None
+    places = Counter(wait.called_at for wait in waits).most_common(2)
+    most, count = places[0] if places else ((), 0)
+    if len(places) < 2 or count == places[1][1]:
+        return None
+    few = [one for one in waiting if one.wait is not None and one.wait.called_at != most]
+    words = f"{few[0].wait}{_calling(few[0])} at {place(few[0].place)}"
+    return _verdict(f"{verb(few, 'waits', 'wait')} in {words}", few, waiting, picture)
 
 
 def _sizes(wait: Wait) -> str:
@@ -69,8 +138,8 @@ def _parted(members: Sequence[Doing], key: Callable[[Wait], Hashable]) -> list[D
     if len(counted) < 2:
         return None
     most = counted[0][0]
-    if counted[0][1] == counted[1][1]:  # two halves: those behind
-        most = max((one.wait.number, keys[one.rank]) for one in members if one.wait)[1]
+    if counted[0][1] == counted[1][1]:  # two halves: those behind, or without the lowest rank
+        most = keys[min((-one.wait.number, one.rank) for one in members if one.wait)[1]]
     return [one for one in members if keys[one.rank] != most]
 
 
@@ -82,8 +151,9 @@ def _verdict(
 ) -> Verdict:
     others = [one for one in members if one not in culprits]
     theirs = others[0].wait if others else None
+    wait = verb(others, "waits", "wait")
     return Verdict(
-        f"{ranks(culprits)}: {words} where {ranks(others)} wait in {theirs}",
+        f"{ranks(culprits)}: {words} where {ranks(others)} {wait} in {theirs}",
         suspects(culprits, picture),
         who_waits(picture),
         f"compare the code at both places: dap-mux stacks {ranks(members).partition(' ')[2]}",
@@ -100,7 +170,7 @@ def _in_a_circle(graph: WaitGraph, picture: Picture) -> Verdict | None:
         return None  # they are in the same call: it only takes its time
     pairs = [*zip(circle, (*circle[1:], circle[0]), strict=True)]
     by_rank = sorted(circle, key=lambda one: one.rank)
-    culprits = _ends_of_sends(pairs) or _where_few_are(by_rank, picture) or by_rank
+    culprits = _ends_of_sends(pairs, picture) or _where_few_are(by_rank, picture) or by_rank
     told = [f"{ranks([one])} for {ranks([other])} in {one.wait}" for one, other in pairs]
     more = ["and so on"] if len(told) > MOST_PAIRS else []
     return Verdict(
@@ -111,16 +181,23 @@ def _in_a_circle(graph: WaitGraph, picture: Picture) -> Verdict | None:
     )
 
 
-def _ends_of_sends(pairs: Sequence[tuple[Doing, Doing]]) -> list[Doing]:
+def _ends_of_sends(pairs: Sequence[tuple[Doing, Doing]], picture: Picture) -> list[Doing]:
     """A rank that has gone on to a collective, and the one that is in a send or receive with it.
 
-    The other ranks of the circle are in collectives in which these are missing.
+    The other ranks of the circle are in collectives in which these are missing. A send alone is
+    named where all others are in the same collective: it was one too many. A receive may be right,
+    and its send left out.
     """
     found = [
         pair
         for pair in pairs
         if pair[0].wait and pair[0].wait.point_to_point and pair[1].wait and pair[1].wait.collective
     ]
+    alone = [pair[0] for pair in found if pair[0].wait and pair[0].wait.plain in SENDS]
+    if len(alone) == 1 == len(found) and same_wait(
+        [one for one in picture.waiting if one is not alone[0]]
+    ):
+        return alone
     return list({one.rank: one for pair in found for one in reversed(pair)}.values())
 
 
@@ -164,7 +241,7 @@ def input_starved(picture: Picture) -> Verdict | None:
         f"{ranks(starved)} {'waits' if len(starved) == 1 else 'wait'} for data at"
         f" {place(starved[0].place)}, which the loader does not bring",
         suspects(starved, picture),
-        (*busy, *has_not_reached(starved, picture)),
+        (*busy, *its_children(starved[0]), *has_not_reached(starved, picture)),
         f"dap-mux stacks {starved[0].rank[1]} --threads all",
     )
 
@@ -205,7 +282,7 @@ def not_joined(picture: Picture) -> Verdict | None:
         f"{ranks(absent)} {'stands' if len(absent) == 1 else 'stand'} at"
         f" {place(absent[0].place)}{_calling(absent[0])}, and the others wait",
         suspects(absent, picture),
-        has_not_reached(absent, picture),
+        (*its_children(absent[0]), *has_not_reached(absent, picture)),
         look_at(absent),
     )
 
@@ -233,9 +310,9 @@ def _calling(one: Doing) -> str:
 def slow_rank(picture: Picture) -> Verdict | None:
     """A rank is at work, and the others wait for it all the time.
 
-    Nobody else moves meanwhile.
+    Nobody else moves meanwhile. A rank that counts on and sleeps in between is in no hurry.
     """
-    slow = [one for one in picture.elsewhere if one.moves]
+    slow = [one for one in picture.elsewhere if one.moves and not (one.counts and one.busy < IDLE)]
     if not slow or not picture.waiting or len(slow) + len(picture.waiting) < len(picture.live):
         return None
     if len(slow) >= len(picture.waiting) or picture.moves or picture.awaits_results:
@@ -244,7 +321,7 @@ def slow_rank(picture: Picture) -> Verdict | None:
     return Verdict(
         f"{ranks(slow)} {'is' if len(slow) == 1 else 'are'} at work at {where}; the others wait",
         suspects(slow, picture),
-        has_not_reached(slow, picture),
+        (*busy_with(slow[0]), *has_not_reached(slow, picture)),
         f"py-spy top, or dap-mux stacks {slow[0].rank[1]}",
     )
 
@@ -321,7 +398,11 @@ def blocked_io(picture: Picture) -> Verdict | None:
     return Verdict(
         f"{ranks(blocked)} {_does(blocked[0], first)} at {place(blocked[0].place)}",
         suspects(blocked, picture),
-        (f"it is {in_the_kernel(first)}", *has_not_reached(blocked, picture)),
+        (
+            f"it is {in_the_kernel(first)}",
+            *its_children(blocked[0]),
+            *has_not_reached(blocked, picture),
+        ),
         f"{look_at(blocked)}; or cast {blocked[0].rank[1]} w",
     )
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from dap_mux.pure.insight.stack_tree import Frame, Stack
@@ -109,7 +109,25 @@ OF_COMMUNICATORS: Final = frozenset({
     "split", "splittype",
 })  # fmt: skip
 """Collectives of MPI whose names mean something else elsewhere."""
-COMMUNICATION: Final = COLLECTIVES | POINT_TO_POINT
+OF_ANY_SPELLING: Final = ("allgather", "allreduce", "alltoall", "reducescatter")
+"""How names of collectives begin, whatever follows: each torch has another `all_gather_single`."""
+NEW_GROUP: Final = "new_group"
+PORT: Final = "port"
+STORE: Final = "Store."
+UNKNOWN_KIND: Final = "a collective"
+ROOTS: Final = frozenset({"broadcast", "gather", "reduce", "scatter"})
+TORCH_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
+    "send": ("dst", "tag"),
+    "recv": ("src", "tag"),
+    "broadcast": ("src", "group_src"),
+    "scatter": ("src", "group_src"),
+    "gather": ("dst", "group_dst"),
+    "reduce": ("dst", "group_dst"),
+    JOINS: ("rank", "world_size"),
+    "_create_c10d_store": ("rank", "world_size", "hostname", "port"),
+    "_new_group_with_tag": ("ranks",),
+}
+"""Names in functions of torch.distributed that tell what they were given."""
 SAME: Final = {"bcast": "broadcast"}
 NETWORK_CALLS: Final = frozenset({
     "accept", "accept4", "connect", "epoll_pwait", "epoll_wait", "poll", "ppoll", "pselect6",
@@ -129,7 +147,9 @@ class Wait:
     connection to that peer, where only that is known. `members`: of its group, by those numbers, ()
     for unknown; `size`: how many they are, 0 for unknown. `called_at`: the frames that call it,
     which are alike on ranks that take different parts in it. `age`: seconds. `result`: of a task,
-    by whoever runs it, is awaited.
+    by whoever runs it, is awaited. `agreed`: what all ranks must give alike, by name.
+    `calls_itself`: the number under which a rank joins the others. `own`: it may be for a process
+    of its own.
     """
 
     kind: str
@@ -146,6 +166,9 @@ class Wait:
     age: float | None = None
     timeout: float | None = None
     result: bool = False
+    agreed: Mapping[str, str] = field(default_factory=dict)
+    calls_itself: int = -1
+    own: bool = False
 
     @property
     def plain(self) -> str:
@@ -160,7 +183,14 @@ class Wait:
     @property
     def collective(self) -> bool:
         """Whether it is known to be a call of all ranks of a group."""
-        return self.plain in COLLECTIVES or (self.size > 0 and self.plain in OF_COMMUNICATORS)
+        if self.kind in (NEW_GROUP, UNKNOWN_KIND):
+            return True
+        return is_collective(self.kind) or (self.size > 0 and self.plain in OF_COMMUNICATORS)
+
+    @property
+    def by_place(self) -> bool:
+        """Whether all ranks wait so, and only the place of the call may tell for what."""
+        return self.number < 0 and (self.collective or self.kind.startswith(STORE))
 
     def __str__(self) -> str:
         """Name it as a user does: `all_reduce #41 of group dp`."""
@@ -178,24 +208,38 @@ def plain(kind: str) -> str:
     return SAME.get(name, name)
 
 
+def is_collective(kind: str) -> bool:
+    """Whether this is the name of a call of all ranks of a group."""
+    name = plain(kind)
+    return name in COLLECTIVES or name.startswith(OF_ANY_SPELLING)
+
+
+def communicates(kind: str) -> bool:
+    """Whether this is the name of a call that needs other ranks."""
+    return plain(kind) in POINT_TO_POINT or is_collective(kind)
+
+
 def wait_of(sample: Sample, thread: Thread, stack: Stack) -> Wait | None:
     """Return what a thread waits for in other ranks; None where it does something else."""
     entered = _entered(stack)
-    wait = _wait_of(sample, thread, stack, stack[entered].function if entered >= 0 else "")
+    wait = _wait_of(sample, thread, stack, stack[entered] if entered >= 0 else None)
     if wait is None:
         return None
+    if thread.call is not None:
+        wait = _with_agreed(wait, thread.call.arguments)
     outside = stack[:entered] if entered >= 0 and not _is_mpi(thread.call) else stack
     return replace(wait, called_at=tuple(frame for frame in outside if not frame.library))
 
 
-def _wait_of(sample: Sample, thread: Thread, stack: Stack, kind: str) -> Wait | None:
-    call = thread.call
-    if result := awaited_result(stack):
-        return Wait(result, result=True)
-    if any(frame.path.endswith(TORCH) and frame.function == JOINS for frame in stack):
-        return Wait(JOINS)
-    if not kind and any(frame.path.endswith(OWN_PROCESSES) for frame in stack):
-        return None  # its connections are to its own processes
+def _wait_of(sample: Sample, thread: Thread, stack: Stack, frame: Frame | None) -> Wait | None:
+    call, kind = thread.call, frame.function if frame is not None else ""
+    if wait := _of_its_own_kind(stack, call):
+        return wait
+    own = any(each.path.endswith(OWN_PROCESSES) for each in stack)
+    if own and (frame is None or frame.path.endswith(OWN_PROCESSES)):
+        # Its connections are to its own processes, unless another rank has the other end.
+        socket = thread.file if thread.file.startswith("socket:") else ""
+        return Wait(kind or thread.system_call, socket=socket, own=True) if socket else None
     if _is_in_torch(stack, call):
         return _recorded(sample, kind, call)
     if _waits_in_backward(sample, thread, stack):
@@ -208,6 +252,35 @@ def _wait_of(sample: Sample, thread: Thread, stack: Stack, kind: str) -> Wait | 
     return None
 
 
+def _of_its_own_kind(stack: Stack, call: Call | None) -> Wait | None:
+    """Return the wait for a task's result, for all ranks to begin, or for a key in the store."""
+    if result := awaited_result(stack):
+        return Wait(result, result=True)
+    for each in (JOINS, NEW_GROUP):
+        if any(frame.path.endswith(TORCH) and frame.function == each for frame in stack):
+            return Wait(each)
+    if call is not None and call.function.startswith(TORCH_CALLS) and STORE in call.function:
+        return Wait(f"{STORE}{call.function.rpartition('.')[2]}")
+    return None
+
+
+def _with_agreed(wait: Wait, told: Mapping[str, Any]) -> Wait:
+    """Add what torch's functions were given, which must be alike in all ranks."""
+    if wait.kind == NEW_GROUP and "ranks" in told:
+        return replace(wait, agreed={"ranks": f"of ranks {told['ranks']}"})
+    if wait.kind == JOINS:
+        names = {"hostname": "at host {}", PORT: "at port {}", "world_size": "for {} ranks"}
+        agreed = {name: text.format(told[name]) for name, text in names.items() if name in told}
+        own = told["rank"] if _is_rank_number(told.get("rank")) else -1
+        return replace(wait, agreed=agreed, calls_itself=own)
+    if wait.plain in ROOTS:
+        end = next((name for name in ("group_src", "group_dst", "src", "dst") if name in told), "")
+        if end:
+            way = "from" if end.endswith("src") else "to"
+            return replace(wait, agreed={"root": f"{way} rank {told[end]}"})
+    return wait
+
+
 def _is_mpi(call: Call | None) -> bool:
     return call is not None and call.function.startswith(MPI)
 
@@ -215,7 +288,7 @@ def _is_mpi(call: Call | None) -> bool:
 def _of_mpi(call: Call) -> Wait | None:
     """Peers are numbers of the communicator; its members are all ranks, or a part of them."""
     name = call.function.rpartition(".")[2]
-    if plain(name) not in COMMUNICATION | OF_COMMUNICATORS:
+    if not communicates(name) and plain(name) not in OF_COMMUNICATORS:
         return Wait(name) if name.lower().startswith("wait") else None
     members, size = _members(call.of.get("members")), call.of.get("size")
     wait = replace(_told_by(call, name), members=members, size=size if type(size) is int else 0)
@@ -255,8 +328,8 @@ def _entered(stack: Stack) -> int:
     A function of the program may be called like one that it calls in a library of its own, or a
     step of several of them: so of collectives, those of the innermost one's file count.
     """
-    found = [at for at, frame in enumerate(stack) if plain(frame.function) in COMMUNICATION]
-    collectives = [at for at in found if plain(stack[at].function) in COLLECTIVES]
+    found = [at for at, frame in enumerate(stack) if communicates(frame.function)]
+    collectives = [at for at in found if is_collective(stack[at].function)]
     if collectives:
         file = stack[collectives[-1]].path
         found = [at for at in collectives if stack[at].path == file]
@@ -269,7 +342,7 @@ def _recorded(sample: Sample, kind: str, call: Call | None) -> Wait | None:
     same = [one for one in under_way if plain(one.kind.split(" ")[0]) == plain(kind)]
     found = (same or under_way)[:1]  # the oldest one holds up the others
     if not kind and not found:
-        return Wait("a send or receive") if call is not None else None
+        return Wait("a send or receive") if call is not None else Wait(UNKNOWN_KIND)
     if not found or (plain(kind) in POINT_TO_POINT and not same):  # gloo records none of those
         return (_told_by(call, kind) if call is not None else Wait(kind)) if kind else None
     wait = _of_record(found[0])
@@ -307,7 +380,10 @@ def _told_by(call: Call, kind: str) -> Wait:
 
 
 def _is_rank(call: Call, name: str) -> bool:
-    value = call.arguments.get(name)
+    return _is_rank_number(call.arguments.get(name))
+
+
+def _is_rank_number(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 

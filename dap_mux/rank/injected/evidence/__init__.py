@@ -18,8 +18,20 @@ if TYPE_CHECKING:  # a rank may have Python 3.8
 
 FILE_NAME = "<builtin dap_mux>"
 """Modules are compiled under this name: frames of it are not told."""
-TORCH = os.path.join("torch", "distributed", "distributed_c10d.py")  # noqa: PTH118
-TORCH_PEERS = {"send": ("dst", "tag"), "recv": ("src", "tag")}
+TORCH = os.path.join("torch", "distributed", "")  # noqa: PTH118
+TORCH_NAMES = {
+    "send": ("dst", "tag"),
+    "recv": ("src", "tag"),
+    "broadcast": ("src", "group_src"),
+    "scatter": ("src", "group_src"),
+    "gather": ("dst", "group_dst"),
+    "reduce": ("dst", "group_dst"),
+    "init_process_group": ("rank", "world_size"),
+    "_create_c10d_store": ("rank", "world_size", "hostname", "port"),
+    "_new_group_with_tag": ("ranks",),
+}  # as in pure/insight/why/waits.py
+"""Names in functions of torch.distributed, of which no record of gloo's tells."""
+MAX_RANKS = 512
 SPINNING = "mpi4py."  # waits there use the processor, and show no system call
 MAX_CHARS = 60_000  # debugpy cuts longer results, and cut JSON is none
 
@@ -36,6 +48,7 @@ def evidence(sent: dict[str, Any]) -> str:
     usable = module(sent, "waiting_calls").usable
     sample: dict[str, Any] = {
         "world_rank": attempt(-1, flight_recorder.world_rank, usable),
+        "children": attempt([], module(sent, "thread_states").children),
         "finalizing": sys.is_finalizing() or _shuts_down(walked),
         **attempt({}, flight_recorder.recorded),
     }
@@ -71,12 +84,16 @@ class Look:
                 function = call.get("function", "")
                 lock, owner = attempt(("", 0), calls.waited_for, function, of)
                 name = self._stacks.name_of(owner) if owner else ""
-                peer = attempt({}, self._peer_in_torch, frames[-1])
-                call["arguments"] = {**call.get("arguments", {}), **peer}
+                call["arguments"] = {**call.get("arguments", {}), **self._names_in_torch(frames)}
                 found.update(call=call, lock=lock, owner=name)
         spins = call is not None and call.get("function", "").startswith(SPINNING)
-        found["progress"] = attempt("", values.progress, own, spins)
+        polls = bool(own) and not spins and attempt(False, self._polls, own[-1])
+        found["progress"] = attempt("", values.progress, own, spins, polls)
         return found
+
+    def _polls(self, frame: Any) -> bool:
+        around: list[Any] = self._trees.around(frame.f_code, frame.f_lineno)
+        return bool(self._source.polls(around))
 
     def state(self, ident: int) -> dict[str, Any]:
         """Return a thread's name, and what the system tells of it if Python knows it."""
@@ -90,14 +107,19 @@ class Look:
             found.update(system_call="", file="")
         return {"name": self._stacks.name_of(ident), "main": is_main, **found}
 
-    def _peer_in_torch(self, frame: Any) -> dict[str, int]:
-        """Return whom torch's own `send` or `recv` waits for, which no record of gloo's says."""
-        code = frame.f_code
-        if code.co_name not in TORCH_PEERS or not code.co_filename.endswith(TORCH):
-            return {}
-        names = TORCH_PEERS[code.co_name]
-        values = ((name, self._values.variable(name, frame)) for name in names)
-        return {name: value for name, value in values if type(value) is int}
+    def _names_in_torch(self, frames: list[Any]) -> dict[str, Any]:
+        """Return what torch's functions were given; what is further in has the last word."""
+        found: dict[str, Any] = {}
+        for frame in frames:
+            names = TORCH_NAMES.get(frame.f_code.co_name, ())
+            if names and TORCH in frame.path:
+                for name in names:
+                    value = attempt(None, self._values.variable, name, frame)
+                    if type(value) is list and len(value) <= MAX_RANKS:
+                        found[name] = repr([each for each in value if type(each) is int])
+                    elif type(value) in (int, str) and value != -1:
+                        found[name] = value
+        return found
 
     def _is_users(self, path: str) -> bool:
         if path not in self._users:

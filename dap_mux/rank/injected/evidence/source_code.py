@@ -85,6 +85,26 @@ class Trees:
         return self._around[code, number]
 
 
+def polls(around: list[ast.AST]) -> bool:
+    """Whether the innermost loop of these looks for something until it is there.
+
+    It asks that in its head, or leaves by a `break` or `return` other than for its own numbers.
+    """
+    loop = next((one for one in reversed(around) if isinstance(one, (ast.For, ast.While))), None)
+    if loop is None or (isinstance(loop, ast.While) and _asks(loop.test)):
+        return loop is not None
+    inside = [*ast.walk(loop)]
+    by_numbers = [one for one in inside if isinstance(one, ast.If) and not _asks(one.test)]
+    counted = {id(each) for one in by_numbers for each in ast.walk(one)}
+    leaves = (one for one in inside if isinstance(one, (ast.Break, ast.Return)))
+    return any(id(one) not in counted for one in leaves)
+
+
+def _asks(test: ast.expr) -> bool:
+    asking = (ast.Call, ast.Attribute, ast.Subscript)
+    return any(isinstance(each, asking) for each in ast.walk(test))
+
+
 def tree(code: CodeType) -> ast.Module | None:
     """Parse the source of a function or module, with the lines that it has in its file."""
     lines = linecache.getlines(code.co_filename)

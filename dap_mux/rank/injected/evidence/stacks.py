@@ -90,6 +90,16 @@ class Place:
         self.f_lineno = frame.f_lineno or 0
 
     @property
+    def itself(self) -> FrameType:
+        """The frame, which may be elsewhere by now."""
+        return self._frame
+
+    @property
+    def address(self) -> int:
+        """Where the frame's object is in memory, as of CPython."""
+        return id(self._frame)
+
+    @property
     def f_locals(self) -> Any:
         """As they are now."""
         return self._frame.f_locals

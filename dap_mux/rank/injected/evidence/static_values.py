@@ -6,14 +6,19 @@ No property, no `__getattr__` and no `__str__` of the program runs for it.
 from __future__ import annotations
 
 import ast
+import gc
 import math
 import operator
+import os
+import struct
+import sys
 import types
 from inspect import CO_OPTIMIZED, getattr_static
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 if TYPE_CHECKING:  # a rank may have Python 3.8
+    from collections.abc import Iterable
     from types import FrameType
 
 
@@ -263,23 +268,58 @@ def is_simple(value: Any) -> bool:
 # A thread that waits for others in a loop of C (MPI does) looks alike whether it gets on or not.
 
 MAX_FRAMES = 8
+SPACES = sys.implementation.name == "cpython" and (3, 11) <= sys.version_info < (3, 13)
+"""Of Pythons whose `f_locals` would keep all that a function has alive until it returns, the memory
+is read instead: `/proc/self/mem` fails where a pointer is no more, and nothing is held by it."""
+F_FRAME, LOCALS = 24, 72
+"""Where a frame object has its frame, and that its variables, of CPython 3.11 and 3.12."""
+HEAD = struct.Struct("PP")
+WORD = struct.calcsize("P")
+SIZES = {id(int): 28, id(float): 24}
+"""Bytes of an object whose value counts; of a larger number the lowest digit does."""
 
 
-def progress(frames: list[FrameType], with_locals: bool) -> str:
-    """Return a digest of the whole numbers in these frames, innermost last.
+def progress(frames: list[Any], with_locals: bool, polls: bool) -> str:
+    """Return a digest of the numbers in these frames, innermost last.
 
-    `with_locals`: those of functions too. Up to Python 3.12 that keeps what the locals hold alive
-    until the function returns, so it is for threads that show nothing else.
+    `with_locals`: those of functions even where `f_locals` keeps them alive, for threads that show
+    nothing else. `polls`: the innermost one looks for something until it is there, so that its
+    numbers do not count.
     """
     found: list[Any] = []
-    for frame in frames[-MAX_FRAMES:]:
+    numbers: Iterable[Any]
+    last = len(frames) - polls
+    for frame in frames[:last][-MAX_FRAMES:]:
         code = frame.f_code
         if not code.co_flags & CO_OPTIMIZED:
-            names, values = code.co_names, frame.f_globals
-        elif with_locals:
-            names, values = code.co_varnames, frame.f_locals
+            numbers = (frame.f_globals.get(name) for name in code.co_names)
+        elif SPACES:
+            found.append(_in_memory(frame.address, code.co_nlocals))
+            continue
+        elif sys.version_info < (3, 11):
+            numbers = gc.get_referents(frame.itself)
+        elif with_locals or sys.version_info >= (3, 13):
+            numbers = (frame.f_locals.get(name) for name in code.co_varnames)
         else:
             continue
-        numbers = (values.get(name) for name in names)
-        found.append([number for number in numbers if type(number) is int])
+        found.append([number for number in numbers if type(number) in (int, float)])
     return f"{crc32(repr(found).encode()):08x}" if any(found) else ""
+
+
+def _in_memory(address: int, count: int) -> list[bytes]:
+    """Return the values of the numbers among a function's variables, [] where that fails."""
+    found = []
+    memory = os.open("/proc/self/mem", os.O_RDONLY)
+    try:
+        (frame,) = struct.unpack("P", os.pread(memory, WORD, address + F_FRAME))
+        values = struct.unpack(f"{count}P", os.pread(memory, WORD * count, frame + LOCALS))
+        for value in filter(None, values):
+            head = os.pread(memory, HEAD.size, value)
+            size = SIZES.get(HEAD.unpack(head)[1])
+            if size:
+                found.append(os.pread(memory, size - HEAD.size, value + HEAD.size))
+    except (OSError, struct.error):
+        return []
+    finally:
+        os.close(memory)
+    return found

@@ -61,6 +61,35 @@ def thread_state(tid: int, process: str = HERE) -> dict[str, Any]:
     return found
 
 
+MAX_CHILDREN = 16
+MAX_NAME = 200
+TOLD_OF_CHILDREN = ("state", "system_call", "file")
+NOT_THE_PROGRAMS = ("resource_tracker", "debugpy")
+
+
+def children(process: str = HERE) -> list[dict[str, Any]]:
+    """Return the state of the main thread of each process that this one has started."""
+    pids: list[str] = []
+    try:
+        for tid in os.listdir(f"{process}/task"):  # noqa: PTH208
+            pids += _read(process, int(tid), "children").split()
+    except (OSError, ValueError):
+        pass  # a system that does not tell, or a thread that has gone
+    found = [_child(int(pid)) for pid in sorted(pids, key=int)[:MAX_CHILDREN]]
+    return [one for one in found if not any(name in one["name"] for name in NOT_THE_PROGRAMS)]
+
+
+def _child(pid: int) -> dict[str, Any]:
+    told: dict[str, Any] = thread_state(pid, f"/proc/{pid}")
+    try:
+        with open(f"/proc/{pid}/cmdline", encoding="utf-8", errors="replace") as file:  # noqa: PTH123
+            name = " ".join(file.read(MAX_NAME).split("\0")).strip()
+    except OSError:
+        name = ""
+    known = {name: value for name, value in told.items() if name in TOLD_OF_CHILDREN}
+    return {"pid": pid, "name": name, **known}
+
+
 def _switches(process: str, tid: int) -> int:
     """Return how often a thread has given up its processor: one that waits does so once."""
     for line in _read(process, tid, "status").splitlines():
