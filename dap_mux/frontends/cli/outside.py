@@ -98,6 +98,22 @@ def _culprits(verdict: Verdict, ranks: Sequence[OutsideRank]) -> list[OutsideRan
     return [one for one in ranks if one.rank in named and one.process.runs]
 
 
+async def place_outside(pid: int) -> list[str]:
+    """Return a line that says where a process is, [] where that cannot be seen."""
+    from dap_mux.pure.errors import DapMuxError
+    from dap_mux.pure.insight.why.verdict import place
+    from dap_mux.session.outside_view import ENOUGH, look
+
+    try:
+        (one,) = await _ranks([pid])
+        await look([one], ENOUGH)
+        ((_, stack),) = one.stacks(every_thread=False)
+    except (DapMuxError, ValueError):
+        return []
+    own = [frame for frame in stack if not frame.library] or [*stack]
+    return [f"seen from outside, process {pid} is at {place(own[-1])}"]
+
+
 async def stacks_outside(pids: Sequence[int], *, every_thread: bool) -> Body:
     """Return the response of `stacks` for processes, or those that a launcher has started.
 

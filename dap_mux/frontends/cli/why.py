@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import anyio
 from msgspec.structs import replace
 
 from dap_mux.frontends.cli.execution import execute, load_config, seconds_of
 from dap_mux.frontends.cli.listings import Body, present, session_and_ranks
-from dap_mux.frontends.cli.outside import NO_PY_SPY, endpoint_of, endpoints_in, pids_in, why_outside
+from dap_mux.frontends.cli.outside import (
+    NO_PY_SPY,
+    endpoint_of,
+    endpoints_in,
+    pids_in,
+    place_outside,
+    why_outside,
+)
 from dap_mux.frontends.console.screen import show_verdict
 from dap_mux.frontends.console.session_client import SessionClient
 from dap_mux.pure.errors import DapMuxError, UsageError
@@ -58,6 +65,8 @@ LIST_TIMEOUT_S: Final = 10.0
 RESPONSE_TIMEOUT_S: Final = 20.0
 ATTACH_TIMEOUT_S: Final = 10.0
 """A rank that has not been reached by then is judged by what the system shows of it."""
+LATE_S: Final = 2.0
+"""So long nobody else may have been reached, once one has: the rest cannot answer."""
 NOBODY_DEBUGS: Final = "waiting"
 """The state of ranks that no debugger has been attached to."""
 ENDED: Final = "exited"
@@ -150,7 +159,9 @@ async def _of_session(session: SessionFile, config: Config, ranks: str, attach: 
         listed = await client.request("list", {"ranks": ranks}, timeout=LIST_TIMEOUT_S)
         states = {rank["state"] for rank in listed["ranks"]}
         if NOBODY_DEBUGS not in states or states - {NOBODY_DEBUGS, ENDED}:
-            return await client.request("why", {"ranks": ranks}, timeout=RESPONSE_TIMEOUT_S)
+            asked = {"ranks": ranks}
+            body = await client.request("why", asked, timeout=RESPONSE_TIMEOUT_S)
+            return await _with_place(body, listed["ranks"])
     if not attach:
         return await _from_outside(listed["ranks"])
     debugger = await controller(session, config, {})
@@ -172,13 +183,29 @@ async def _from_outside(rows: list[Body]) -> Body:
 
 
 async def _once_attached(debugger: SessionClient, ranks: str) -> Body:
+    rows: Sequence[Mapping[str, Any]] = []
     with anyio.move_on_after(ATTACH_TIMEOUT_S):
         while not debugger.ended.is_set():
             rows = await debugger.list_ranks()
-            if not any(row["state"] in ON_THEIR_WAY for row in rows):
+            late = [row for row in rows if row["state"] in ON_THEIR_WAY]
+            if not late:
                 break
-            await debugger.wait_for_change()
-    return await debugger.request("why", {"ranks": ranks}, timeout_s=RESPONSE_TIMEOUT_S)
+            with anyio.move_on_after(LATE_S if len(late) < len(rows) else ATTACH_TIMEOUT_S) as wait:
+                await debugger.wait_for_change()
+            if wait.cancelled_caught:
+                break
+    body = await debugger.request("why", {"ranks": ranks}, timeout_s=RESPONSE_TIMEOUT_S)
+    return await _with_place(body, rows)
+
+
+async def _with_place(body: Body, rows: Sequence[Mapping[str, Any]]) -> Body:
+    """Add where a rank of this machine is that answers nothing, as far as that is seen outside."""
+    named = body["suspects"][0]["ranks"] if body["verdict"] == "gil-held" else ""
+    here = [row for row in rows if (row["endpoint"] or "").startswith(ON_LOOPBACK)]
+    pids = [row["pid"] for row in here if row["pid"] and str(row["rank"]) == named]
+    for line in await place_outside(pids[0]) if pids else ():
+        body["evidence"].insert(0, line)
+    return body
 
 
 async def _of_processes(asked: tuple[Namespace, list[int]]) -> int:

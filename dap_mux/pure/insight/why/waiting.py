@@ -75,8 +75,9 @@ def _disagree(picture: Picture) -> Verdict | None:
         for name in dict.fromkeys(name for one in members for name in _agreed(one)):
             told = [one for one in members if name in _agreed(one)]
             parted = _parted(told, lambda wait, name=name: wait.agreed[name])  # type: ignore[misc]
-            behind = [one for one in told if one.wait and one.wait.calls_itself]
-            if not parted and name == PORT and 0 < 2 * len(behind) < len(members):
+            behind = [one for one in told if one.wait and one.wait.calls_itself > 0]
+            all_join = name == PORT and len(members) == len(picture.live)
+            if not parted and all_join and 0 < 2 * len(behind) < len(members):
                 told, parted = members, behind  # the others have met there
             if parted:
                 theirs = next(one for one in told if one not in parted)

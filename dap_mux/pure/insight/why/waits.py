@@ -190,7 +190,8 @@ class Wait:
     @property
     def by_place(self) -> bool:
         """Whether all ranks wait so, and only the place of the call may tell for what."""
-        return self.number < 0 and (self.collective or self.kind.startswith(STORE))
+        known = self.number >= 0 or self.socket
+        return not known and (self.collective or self.kind.startswith(STORE))
 
     def __str__(self) -> str:
         """Name it as a user does: `all_reduce #41 of group dp`."""

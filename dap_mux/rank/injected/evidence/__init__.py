@@ -48,7 +48,7 @@ def evidence(sent: dict[str, Any]) -> str:
     usable = module(sent, "waiting_calls").usable
     sample: dict[str, Any] = {
         "world_rank": attempt(-1, flight_recorder.world_rank, usable),
-        "children": attempt([], module(sent, "thread_states").children),
+        "children": attempt([], _children, sent),
         "finalizing": sys.is_finalizing() or _shuts_down(walked),
         **attempt({}, flight_recorder.recorded),
     }
@@ -134,6 +134,10 @@ def _shuts_down(walked: list[Any]) -> bool:
         for ident, frames, _ in walked
         if ident == threading.main_thread().ident
     )
+
+
+def _children(sent: dict[str, Any]) -> Any:
+    return module(sent, "thread_states").children()
 
 
 def fitting(sample: dict[str, Any], threads: list[Any], found: Callable[[], Any]) -> str:
