@@ -102,7 +102,9 @@ why-score: $(DEV_STAMP)  ## how often `why` is right, RUNS (6) of each fault; it
 
 why-foreign: $(DEV_STAMP)  ## the same of faults that others have reported, from inside and from outside
 	@tests/launchers/install torch
-	$(BIN)/python -m tests.why_foreign
+	-$(BIN)/python -m tests.why_foreign
+	-$(BIN)/python -m tests.why_foreign --healthy $(or $(LOOKS),1000)
+	$(BIN)/python -m tests.why_foreign --page
 
 test-crashes: $(DEV_STAMP)  ## the end of a job: each kind of crash with each launcher
 	@tests/launchers/install torch openmpi

@@ -25,8 +25,10 @@ from tests.support.processes.commands import Command, User
 from tests.support.processes.proc_net import free_ports
 from tests.support.processes.waiting import until
 from tests.why_foreign.expected import FAULTS, HEALTHY
+from tests.why_foreign.later import LATER
 from tests.why_foreign.rows import HERE, Fault, is_right, missing
 from tests.why_score.__main__ import engines
+from tests.why_score.page import PAGE, changed
 from tests.why_score.ranks import ROOT, jobs
 from tests.why_score.results import ranks_of
 
@@ -44,10 +46,14 @@ RESULTS: Final = ROOT / "build" / "why-foreign.jsonl"
 WATCHED: Final = ROOT / "build" / "why-healthy.jsonl"
 LOOKS_OF_A_JOB: Final = 20
 HEALTHY_FOLDER: Final = "healthy"
+ALL: Final = (*FAULTS, *LATER)
 WAYS: Final = ("outside", "inside")
 GOALS: Final = (0.92, 0.85)
 """Of the faults, inside and outside."""
+LATE_PART: Final = 0.95
 HEALTH: Final = "healthy"
+BEGIN: Final = "<!-- The foreign score: written by `make why-foreign`. -->"
+END: Final = "<!-- The end of the foreign score. -->"
 # It lets the others live when one ends.
 LAUNCH: Final = """\
 import os, subprocess, sys
@@ -216,7 +222,7 @@ def _keep(path: Path, found: Sequence[Json]) -> None:
 
 async def score(names: Sequence[str]) -> int:
     """Ask what has not been asked, and print the score; 1 if it is below the goal."""
-    rows = [("faults", row.file) for row in FAULTS] + [("healthy", row.file) for row in HEALTHY]
+    rows = [("faults", row.file) for row in ALL] + [("healthy", row.file) for row in HEALTHY]
     for folder, file in rows:
         if (names and Path(file).stem not in names) or (file, WAYS[-1]) in kept():
             continue
@@ -232,43 +238,69 @@ async def score(names: Sequence[str]) -> int:
 
 
 def _line(file: str, one: Json) -> str:
-    row = next((each for each in FAULTS if each.file == file), None)
+    row = next((each for each in ALL if each.file == file), None)
     if row is not None:
         return verdict_on(row, one["answer"]) or "right"
     verdict = one["answer"].get("verdict")
     return "right" if verdict == HEALTH else f"{verdict}: {one['answer'].get('sentence')}"
 
 
-def report() -> int:
-    """Print how often each way is right, and the misses."""
-    found, enough = kept(), True
-    for way, goal in zip(reversed(WAYS), GOALS, strict=True):
-        right = 0
-        asked = [row for row in FAULTS if (row.file, way) in found]
-        for row in asked:
-            wrong = verdict_on(row, found[row.file, way]["answer"])
-            right += not wrong
-            if wrong:
-                print(f"  {way}, {row.file}: {wrong}")
-        alarms = [
-            row.file
-            for row in HEALTHY
-            if found.get((row.file, way), {"answer": {"verdict": HEALTH}})["answer"].get("verdict")
-            not in (HEALTH, "undecided")
-        ]
-        print(f"{way}: rank and cause right in {right} of {len(asked)}; false alarms: {alarms}")
-        enough = enough and right >= goal * len(asked) and not alarms
-    return 0 if enough else 1
+def report(*, page: bool = False) -> int:
+    """Print how often each way is right, and the misses; write them to docs/why.md as well."""
+    told = [*score_of("the faults", FAULTS), *score_of("those rebuilt after the rules", LATER)]
+    for one in told:
+        print(one)
+    if page:
+        write(told)
+    return 0 if all(map(enough, WAYS)) and not report_healthy() else 1
+
+
+def score_of(what: str, rows: Sequence[Fault]) -> list[str]:
+    """Return a line for each way: how many of these rows it got right, and which it did not."""
+    found, lines = kept(), []
+    for way in reversed(WAYS):
+        asked = [row for row in rows if (row.file, way) in found]
+        missed = [row.file for row in asked if verdict_on(row, found[row.file, way]["answer"])]
+        named = f"; missed: {', '.join(Path(file).stem for file in missed)}" if missed else ""
+        right = len(asked) - len(missed)
+        lines.append(f"{way}, {what}: rank and cause right in {right} of {len(asked)}{named}")
+    return lines
+
+
+def enough(way: str) -> bool:
+    """Whether a way is right as often as it should be."""
+    found, goal = kept(), dict(zip(reversed(WAYS), GOALS, strict=True))[way]
+    asked = [row for row in FAULTS if (row.file, way) in found]
+    right = sum(not verdict_on(row, found[row.file, way]["answer"]) for row in asked)
+    return right >= goal * len(asked)
+
+
+def write(told: Sequence[str]) -> None:
+    """Write the scores between the marks in docs/why.md."""
+    looks = _lines(WATCHED)
+    alarms = sum(map(_is_alarm, looks))
+    slowest = sorted(one["seconds"] for one in kept().values())
+    late = slowest[int(len(slowest) * LATE_PART)] if slowest else 0.0
+    lines = [
+        *(f"- {line}" for line in told),
+        f"- {alarms} false alarms in {len(looks)} looks at {len(HEALTHY)} kinds of healthy jobs",
+        f"- 95 % of the answers took at most {late:.1f} s",
+    ]
+    part = "\n".join([BEGIN, *lines, END])
+    PAGE.write_text(changed(PAGE.read_text("utf-8"), part, BEGIN, END), "utf-8")
 
 
 def main(words: Sequence[str]) -> int:
     """Ask, and tell."""
     parser = argparse.ArgumentParser(prog="python -m tests.why_foreign", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME")
+    parser.add_argument("--page", action="store_true", help="write the score to docs/why.md")
     parser.add_argument("--healthy", type=int, metavar="LOOKS", help="looks at healthy jobs only")
     options = parser.parse_args(words)
     if options.healthy:
         return asyncio.run(watch_all(options.healthy, options.names))
+    if options.page:
+        return report(page=True)
     return asyncio.run(score(options.names))
 
 

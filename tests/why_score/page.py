@@ -28,9 +28,9 @@ def summary(score: Score, commit: str) -> str:
     return f"{BEGIN}\n{told}\n{END}"
 
 
-def changed(page: str, part: str) -> str:
+def changed(page: str, part: str, begin: str = BEGIN, end: str = END) -> str:
     """Return the page with this part in place of the old one, or at its end."""
-    old = re.compile(f"{re.escape(BEGIN)}.*{re.escape(END)}", re.DOTALL)
+    old = re.compile(f"{re.escape(begin)}.*{re.escape(end)}", re.DOTALL)
     if old.search(page):
         return old.sub(lambda _: part, page)
     return f"{page.rstrip()}\n\n{part}\n".lstrip()

@@ -1,7 +1,7 @@
 """A barrier before each step, which a rank does not reach because its batch does not come.
 
-https://github.com/dylanyunlon/Neuron_SP/issues/73: rank 0 waits in a barrier in the step, and others
-never get there: they are stuck in fetching their data.
+https://github.com/dylanyunlon/Neuron_SP/issues/73: rank 0 waits in a barrier in the step, and
+others never get there: they are stuck in fetching their data.
 """
 
 from __future__ import annotations

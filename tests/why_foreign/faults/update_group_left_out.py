@@ -1,7 +1,7 @@
 """A rank does not take part in creating the group for updates of the weights.
 
-https://github.com/sgl-project/sglang/issues/4096: all hang after the process group for the update of
-the weights has been begun, because not all of them come to it.
+https://github.com/sgl-project/sglang/issues/4096: all hang after the process group for the update
+of the weights has been begun, because not all of them come to it.
 """
 
 from __future__ import annotations

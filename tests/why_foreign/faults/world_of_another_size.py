@@ -1,7 +1,7 @@
 """A process believes in more processes than there are.
 
-https://github.com/pytorch/pytorch/issues/52848: init_process_group hangs where it is told of a total
-of 8 workers, and can find only 4.
+https://github.com/pytorch/pytorch/issues/52848: init_process_group hangs where it is told of a
+total of 8 workers, and can find only 4.
 """
 
 from __future__ import annotations
