@@ -1,0 +1,274 @@
+"""Rules of `why` that faults reported by others have asked for, each on evidence made for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import pytest
+
+from dap_mux.pure.insight.why.evidence import (
+    Call,
+    Child,
+    Collective,
+    Evidence,
+    Process,
+    RankEvidence,
+    Sample,
+    Standing,
+    Thread,
+)
+from dap_mux.pure.insight.why.verdict import Verdict
+from dap_mux.pure.insight.why.verdicts import judge
+
+C10D: Final = "/lib/python3.11/site-packages/torch/distributed/distributed_c10d.py"
+FUNCTIONAL: Final = "/lib/python3.11/site-packages/torch/distributed/_functional_collectives.py"
+CONNECTION: Final = "/lib/python3.11/multiprocessing/connection.py"
+Frame = tuple[str, str, int]
+
+
+def sample(frames: Sequence[Frame], **of: Any) -> Sample:
+    """A look at a rank whose main thread is there; the first frame is the program's own."""
+    files = {path: at for at, (path, _, _) in enumerate(frames)}
+    names = {name: at for at, (_, name, _) in enumerate(frames)}
+    children = of.pop("children", [])
+    collectives = of.pop("collectives", [])
+    main = Thread(
+        "MainThread", True, [(at, at, line) for at, (_, _, line) in enumerate(frames)], **of
+    )
+    assert len(files) == len(names) == len(frames)
+    return Sample(
+        [(path, "site-packages" in path or "/lib/" in path) for path in files],
+        [*names],
+        [main],
+        children=children,
+        collectives=collectives,
+    )
+
+
+def at(line: int, *frames: Frame, processes: Sequence[Process] = (), **of: Any) -> RankEvidence:
+    """A rank that is there at each look."""
+    one = sample([("/job/train.py", "train", line), *frames], state="S", **of)
+    return RankEvidence(("job", 0), Standing(), [one] * 3, processes)
+
+
+def verdict(*ranks: RankEvidence) -> Verdict:
+    found = {
+        ("job", number): RankEvidence(("job", number), one.standing, one.samples, one.processes)
+        for number, one in enumerate(ranks)
+    }
+    return judge(Evidence(found))
+
+
+def accused(found: Verdict, *, all_of_it: bool = False) -> list[int]:
+    suspects = found.suspects if all_of_it else found.suspects[:1]
+    return [rank for suspect in suspects for _, rank in suspect.ranks]
+
+
+def in_torch(function: str, line: int = 10, **arguments: Any) -> RankEvidence:
+    """A rank in a function of torch's, whose arguments are known."""
+    return at(line, (C10D, function, 99), call=Call("", arguments=arguments))
+
+
+class TestWhatAllMustAgreeOn:
+    """Ranks are in one call, with something in it that must be alike."""
+
+    def test_a_gather_to_another_rank(self) -> None:
+        to_0, to_2, barrier = (
+            in_torch("gather", dst=0),
+            in_torch("gather", dst=2),
+            in_torch("barrier", 11),
+        )
+        found = verdict(to_0, barrier, to_2, barrier)
+        assert (found.name, accused(found)) == ("mismatched-collective", [2])
+        assert "gather to rank 2, not to rank 0," in found.sentence
+
+    def test_a_broadcast_from_another_rank(self) -> None:
+        right, wrong = in_torch("broadcast", src=0), in_torch("broadcast", src=1)
+        found = verdict(right, right, right, wrong)
+        assert (found.name, accused(found)) == ("mismatched-collective", [3])
+
+    def test_a_group_of_other_ranks(self) -> None:
+        first, other = ("_new_group_with_tag", 9), {"ranks": "[1, 2, 3]"}
+        frames = [(C10D, "new_group", 5), ("/x/torch/distributed/tags.py", *first)]
+        ours = at(20, *frames, call=Call("", arguments={"ranks": "[0, 1, 2]"}))
+        theirs = at(20, *frames, call=Call("", arguments=other))
+        found = verdict(ours, ours, theirs, ours)
+        assert (found.name, accused(found)) == ("mismatched-collective", [2])
+        assert "new_group of ranks [1, 2, 3]" in found.sentence
+
+    def test_another_port_at_the_rendezvous(self) -> None:
+        joins = [
+            in_torch("init_process_group", rank=rank, hostname="node", port=port)
+            for rank, port in enumerate((29500, 29500, 29501, 29500))
+        ]
+        found = verdict(*joins)
+        assert (found.name, accused(found)) == ("mismatched-collective", [2])
+        assert "port 29501" in found.sentence
+
+    def test_a_rank_that_has_not_met_the_others(self) -> None:
+        """The others are past the rendezvous, at which this one still is; rank 0 waits there."""
+        met = [in_torch("init_process_group", rank=rank) for rank in (1, 3)]
+        waits = [in_torch("init_process_group", rank=rank, port=1) for rank in (0, 2)]
+        found = verdict(waits[0], met[0], waits[1], met[1])
+        assert (found.name, accused(found)) == ("mismatched-collective", [2])
+
+    def test_a_rank_that_has_not_begun_comes_before(self) -> None:
+        met = [in_torch("init_process_group", rank=rank) for rank in (1, 2)]
+        found = verdict(in_torch("init_process_group", rank=0, port=1), *met, at(5))
+        assert (found.name, accused(found)) == ("not-joined", [3])
+
+    def test_a_world_of_another_size(self) -> None:
+        sizes = (4, 4, 6, 4)
+        joins = [
+            in_torch("init_process_group", rank=at, world_size=n) for at, n in enumerate(sizes)
+        ]
+        found = verdict(*joins)
+        assert (found.name, accused(found)) == ("mismatched-collective", [2])
+        assert "for 6 ranks, not for 4 ranks" in found.sentence
+
+    def test_a_number_that_is_given_twice(self) -> None:
+        joins = [in_torch("init_process_group", rank=rank) for rank in (0, 1, 1, 3)]
+        found = verdict(*joins)
+        assert (found.name, accused(found)) == ("mismatched-collective", [2])
+        assert "ranks 1-2 both call themselves rank 1" in found.sentence
+
+
+class TestPlaces:
+    """Nothing but the places of their calls tells ranks apart."""
+
+    def test_a_collective_whose_kind_is_not_known(self) -> None:
+        waits = [at(line, (FUNCTIONAL, "wait_tensor", 9)) for line in (26, 26, 29, 26)]
+        found = verdict(*waits)
+        assert (found.name, accused(found)) == ("mismatched-collective", [2])
+        assert "rank 2: waits in a collective at train.py:29" in found.sentence
+
+    def test_a_key_in_the_store(self) -> None:
+        call = Call("store.wait(keys)", "torch._C._distributed_c10d.TCPStore.wait")
+        found = verdict(*(at(line, call=call) for line in (27, 27, 25, 27)))
+        assert (found.name, accused(found)) == ("mismatched-collective", [2])
+        assert "store.wait(keys)" in found.sentence
+
+    def test_two_halves_accuse_nobody(self) -> None:
+        waits = [at(line, (FUNCTIONAL, "wait_tensor", 9)) for line in (26, 26, 29, 29)]
+        assert verdict(*waits).name == "undecided"
+
+    @pytest.mark.parametrize("name", ["all_gather_single", "all_gather_into_tensor_coalesced"])
+    def test_a_name_that_another_torch_has(self, name: str) -> None:
+        found = verdict(*[in_torch(name)] * 3, in_torch("all_reduce", 12))
+        assert (found.name, accused(found)) == ("mismatched-collective", [3])
+
+
+class TestEndsOfSends:
+    """One rank is in a send or receive; its peer is in a collective with all others."""
+
+    def reduces(self) -> RankEvidence:
+        entry = Collective("default_pg", 5, "all_reduce", [0, 1, 2, 3])
+        return at(30, (C10D, "all_reduce", 9), call=Call("w.wait()"), collectives=[entry])
+
+    def test_a_send_that_nobody_receives_is_one_too_many(self) -> None:
+        others = self.reduces()
+        found = verdict(others, others, in_torch("send", dst=0), others)
+        assert accused(found) == [2]
+        assert accused(found, all_of_it=True)[:2] == [2, 0]
+
+    def test_of_a_receive_both_ends_are_named(self) -> None:
+        others = self.reduces()
+        found = verdict(others, others, in_torch("recv", src=0), others)
+        assert [suspect.ranks for suspect in found.suspects[:2]] == [(("job", 0),), (("job", 2),)]
+
+
+class TestOwnProcesses:
+    """Connections of `multiprocessing` lead to processes of the rank's own, or to other ranks."""
+
+    def reads(self, socket: str, end: str) -> RankEvidence:
+        process = Process(1, "S", connections={socket: ("127.0.0.1:1", end)} if end else {})
+        frames = (CONNECTION, "recv", 9)
+        return at(3, frames, system_call="read", file=socket, processes=[process])
+
+    def test_the_other_end_is_a_rank(self) -> None:
+        listens = Process(2, "S", connections={"socket:[9]": ("127.0.0.1:2", "127.0.0.1:1")})
+        pool = at(8, processes=[listens])
+        found = verdict(self.reads("socket:[5]", "127.0.0.1:2"), pool)
+        assert (found.name, accused(found)) == ("not-joined", [1])
+
+    def test_the_other_end_is_none(self) -> None:
+        found = verdict(self.reads("socket:[5]", ""), in_torch("all_reduce"))
+        assert accused(found) == [0]
+        assert found.name != "undecided"
+
+
+class TestChildren:
+    """A rank waits, and its processes say for what."""
+
+    @pytest.mark.parametrize(
+        ("child", "words"),
+        [
+            (Child(7, "x", "S", "futex"), "its child process 7 waits for a lock"),
+            (Child(7, "x", "S", "write", "pipe:[1]"), "is in write of pipe:[1], asleep"),
+            (Child(7, "x", "Z"), "its child process 7 has ended"),
+            (Child(7, "x", "R"), "its child process 7 is at work"),
+        ],
+    )
+    def test_they_are_in_the_evidence(self, child: Child, words: str) -> None:
+        found = verdict(at(3, children=[child]), in_torch("all_reduce"))
+        assert found.name == "not-joined"
+        assert any(words in line for line in found.evidence)
+
+    def test_few_of_many_are_named(self) -> None:
+        many = [Child(number, "x", "S", "futex") for number in range(1, 9)]
+        found = verdict(at(3, children=many), in_torch("all_reduce"))
+        assert [line for line in found.evidence if "child" in line] == [
+            f"its child process {each.pid} waits for a lock or for another thread (futex)"
+            for each in many[:3]
+        ]
+        assert "and so on" in found.evidence
+
+
+class TestSlowOrHanging:
+    """What changes from look to look."""
+
+    def sleeps(self, *progress: str, cpu: float = 0.0) -> RankEvidence:
+        """A rank that is asleep at one line at each look, and has been awake in between."""
+        looks = [
+            sample(
+                [("/job/train.py", "evaluate", 31)],
+                state="S",
+                progress=each,
+                switches=number,
+                cpu=cpu * number,
+                call=Call("time.sleep(0.05)", "time.sleep"),
+            )
+            for number, each in enumerate(progress)
+        ]
+        return RankEvidence(("job", 0), Standing(), looks)
+
+    def test_a_rank_that_counts_on_is_not_called_absent(self) -> None:
+        found = verdict(self.sleeps("a", "b", "c"), in_torch("broadcast"), in_torch("broadcast"))
+        assert found.name == "healthy"
+
+    def test_a_rank_that_only_looks_again_is_absent(self) -> None:
+        found = verdict(self.sleeps("a", "a", "a"), in_torch("broadcast"), in_torch("broadcast"))
+        assert (found.name, accused(found)) == ("not-joined", [0])
+
+    def test_a_rank_of_which_no_number_is_known_is_absent(self) -> None:
+        found = verdict(self.sleeps("", "", ""), in_torch("broadcast"), in_torch("broadcast"))
+        assert (found.name, accused(found)) == ("not-joined", [0])
+
+    def test_a_rank_at_work_is_slow_and_says_how_much_it_uses(self) -> None:
+        slow = self.sleeps("a", "b", "c", cpu=0.3)
+        used = [Process(1, "R", cpu=0.9 * at, at=1.0 * at) for at in range(3)]
+        slow = RankEvidence(slow.rank, slow.standing, slow.samples, used)
+        found = verdict(slow, in_torch("broadcast"), in_torch("broadcast"))
+        assert (found.name, accused(found)) == ("slow-rank", [0])
+        assert "it is busy: it uses 90% of a processor" in found.evidence
+
+    def test_an_ended_rank_for_which_the_others_look(self) -> None:
+        gone = RankEvidence(("job", 0), Standing("exited"))
+        polls = self.sleeps("a", "a", "a")
+        found = verdict(polls, polls, gone)
+        assert (found.name, accused(found)) == ("process-gone", [2])
+
+    def test_an_ended_rank_keeps_nobody_who_works(self) -> None:
+        gone = RankEvidence(("job", 0), Standing("exited"))
+        assert verdict(self.sleeps("a", "b", "c"), gone).name == "healthy"
