@@ -38,9 +38,10 @@ from dap_mux.pure.insight.why.evidence import (
 from dap_mux.pure.insight.why.nccl_ras import ras_lines, read_report
 from dap_mux.pure.insight.why.py_spy import Source, sample_of, threads_in, variables_of
 from dap_mux.pure.insight.why.verdict import Verdict
-from dap_mux.pure.insight.why.verdicts import judge
+from dap_mux.pure.insight.why.verdicts import AGAIN_AFTER_S, is_doubtful, judge
 from dap_mux.pure.printable import one_line
 from dap_mux.pure.rank_sets import RankId
+from dap_mux.rank.injected.evidence.source_code import polls
 from dap_mux.rank.injected.evidence.thread_states import children, thread_state
 from dap_mux.shell.local_machine import read_processes
 from dap_mux.system import procfs
@@ -133,17 +134,22 @@ async def look(ranks: Sequence[OutsideRank], looks: int = LOOKS) -> Evidence:
             began_last = time.monotonic()
             await anyio.sleep(max(0.0, began + at * INTERVAL_S - began_last))
         await _look_once(ranks)
-    taken = (time.monotonic() - began) / max(1, looks - 1)
-    return Evidence({one.rank: _told(one) for one in ranks}, max(INTERVAL_S, taken))
+    return _told_of(ranks, time.monotonic() - began)
 
 
 async def verdict_on(ranks: Sequence[OutsideRank]) -> tuple[Verdict, list[str]]:
     """Look at these ranks and judge them; what NCCL itself says, as lines of evidence."""
     by_ras: list[str] = []
+    began = time.monotonic()
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(ask_nccl, ranks, by_ras)
         evidence = await look(ranks)
-    return judge(evidence), by_ras
+        verdict = judge(evidence)
+        if is_doubtful(verdict, evidence):
+            await anyio.sleep(AGAIN_AFTER_S)
+            await _look_once(ranks)
+            verdict = judge(_told_of(ranks, time.monotonic() - began))
+    return verdict, by_ras
 
 
 async def _look_once(ranks: Sequence[OutsideRank]) -> None:
@@ -185,7 +191,7 @@ def _sample_of(threads: Any, one: OutsideRank) -> Sample:
     def state_of(tid: int) -> Mapping[str, Any]:
         return thread_state(tid, str(procfs.folder(pid)))
 
-    sample = sample_of(threads, pid, state_of, _source_of, one.rank[1])
+    sample = sample_of(threads, pid, state_of, _source_of, one.rank[1], polls)
     started = [Child(**each) for each in children(str(procfs.folder(pid)))]
     return replace(sample, children=started)
 
@@ -202,6 +208,12 @@ def _source_of(path: str) -> Source | None:
     except (OSError, ValueError):
         return None
     return Source(text.decode("utf-8", "replace")) if len(text) <= MAX_SOURCE_BYTES else None
+
+
+def _told_of(ranks: Sequence[OutsideRank], seconds: float) -> Evidence:
+    looks = max((len(one.processes) for one in ranks), default=1)
+    interval = max(INTERVAL_S, seconds / max(1, looks - 1))
+    return Evidence({one.rank: _told(one) for one in ranks}, interval)
 
 
 def _told(one: OutsideRank) -> RankEvidence:

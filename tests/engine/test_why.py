@@ -10,6 +10,7 @@ import pytest
 from dap_mux.engine.job_insight.gather_evidence import SAMPLE
 from dap_mux.pure.endpoint import Traits
 from dap_mux.pure.insight.why.evidence import Process
+from dap_mux.pure.insight.why.verdicts import AGAIN_AFTER_S
 from tests.engine.conftest import Play
 from tests.engine.scenes import LINE, attached, stopped
 from tests.engine.test_barriers import waiting
@@ -35,10 +36,10 @@ RECEIVES = asleep(
 SLEEPS = asleep((0, 0, 24), (0, 2, 30), call={"text": "time.sleep(60)", "function": "time.sleep"})
 
 
-def why(book: Playbook, client: Client) -> Any:
-    """The answer, once all samples are there."""
+def why(book: Playbook, client: Client, *, again: bool = False) -> Any:
+    """The answer, once all samples are there; `again`: with a later look."""
     answer = client.ask("why")
-    book.wait(2)
+    book.wait(2 + AGAIN_AFTER_S * again)
     return answer.body
 
 
@@ -46,7 +47,7 @@ def test_the_rank_that_stays_away_is_named(play: Play) -> None:
     book, client = play.attached(4)
     for number, rank in enumerate(book.ranks.values()):
         rank.data.evidence = SLEEPS if number == 2 else RECEIVES
-    body = why(book, client)
+    body = why(book, client, again=True)
     assert body["verdict"] == "not-joined"
     assert body["sentence"] == (
         "rank 2 stands at train.py:30 (load) in time.sleep(60), and the others wait"
@@ -58,6 +59,21 @@ def test_the_rank_that_stays_away_is_named(play: Play) -> None:
         "path": "/job/train.py", "line": 30, "name": "load", "library": False,
     }  # fmt: skip
     assert body["evidence"][0] == "it has not reached all_reduce"
+
+
+def test_a_rank_that_was_only_late_is_not_named(play: Play) -> None:
+    """Where ranks stand still, they are looked at once more a little later."""
+    book, client = play.attached(3)
+    first, *others = book.ranks.values()
+    first.data.evidence = SLEEPS
+    for rank in others:
+        rank.data.evidence = RECEIVES
+    answer = client.ask("why")
+    book.wait(2)
+    first.data.evidence = RECEIVES
+    others[0].data.evidence = SLEEPS
+    book.wait(AGAIN_AFTER_S)
+    assert answer.body["verdict"] == "healthy"
 
 
 def test_ranks_in_the_debugger_hold_the_others_up(play: Play) -> None:
@@ -106,7 +122,7 @@ def test_a_flight_recorder_that_is_off_is_said(play: Play) -> None:
     for number, rank in enumerate(book.ranks.values()):
         told = SLEEPS if number == 2 else RECEIVES
         rank.data.evidence = {**told, "recorder": "on" if number else "off"}
-    body = why(book, client)
+    body = why(book, client, again=True)
     assert body["evidence"][-1] == (
         "torch's flight recorder is off (rank set 0), so it is not known in which collectives they "
         "are: TORCH_FR_BUFFER_SIZE=2000 switches it on"

@@ -27,11 +27,19 @@ from dap_mux.pure.endpoint import is_loopback
 from dap_mux.pure.errors import PeerFault
 from dap_mux.pure.insight.compare import most_first
 from dap_mux.pure.insight.stack_tree import Stack, kind_of_thread, stacks_answer
-from dap_mux.pure.insight.why.evidence import Evidence, Process, RankEvidence, Sample, Standing
+from dap_mux.pure.insight.why.evidence import (
+    Evidence,
+    Process,
+    RankEvidence,
+    Sample,
+    Standing,
+    continued,
+)
 from dap_mux.pure.insight.why.graph import Standing as StopPlace
 from dap_mux.pure.insight.why.graph import held_up
+from dap_mux.pure.insight.why.verdict import Verdict
 from dap_mux.pure.insight.why.verdict import answer as body_of
-from dap_mux.pure.insight.why.verdicts import judge
+from dap_mux.pure.insight.why.verdicts import AGAIN_AFTER_S, is_doubtful, judge
 from dap_mux.pure.pathmap import RankPaths
 from dap_mux.pure.protocol.rank_messages import MALFORMED
 from dap_mux.pure.protocol.types import StacksArguments, WhyArguments
@@ -284,8 +292,24 @@ class Why(Struct, eq=False):
             self._evidence.gather(ranks, arguments.samples, arguments.interval, told)
 
         def told(evidence: Evidence) -> None:
-            body = body_of(judge(evidence), partial(named, self._core), evidence)
-            to_clients.respond(self._core, request, body)
+            verdict = judge(evidence)
+            if not is_doubtful(verdict, evidence):
+                answer(verdict, evidence)
+                return
+            ranks = [one for one in self._core.sorted_mains() if one.rank_id in evidence.ranks]
+
+            def told_more(later: Evidence) -> None:
+                both = continued(evidence, later, AGAIN_AFTER_S)
+                answer(judge(both), both)
+
+            self._core.after(
+                AGAIN_AFTER_S, lambda: self._evidence.gather(ranks, 1, AGAIN_AFTER_S, told_more)
+            )
+
+        def answer(verdict: Verdict, evidence: Evidence) -> None:
+            to_clients.respond(
+                self._core, request, body_of(verdict, partial(named, self._core), evidence)
+            )
 
         self._meshes.choose(request, arguments.ranks, chosen)
 

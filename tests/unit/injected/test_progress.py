@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
+import asyncio
 import gc
 import os
-import subprocess
 import sys
 import threading
 import weakref
@@ -118,16 +118,15 @@ def test_loops_that_look_for_something(loop: str, looks: bool) -> None:
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="there is no /proc")
 async def test_children_are_told_with_what_they_wait_in() -> None:
-    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
+    child = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", "input()", stdin=asyncio.subprocess.PIPE
+    )
 
-        def told() -> list[object]:
-            return [
-                one["system_call"]
-                for one in thread_states.children()
-                if one["pid"] == child.pid and one.get("system_call") == "read"
-            ]
+    def told() -> list[object]:
+        found = {one["pid"]: one.get("system_call") for one in thread_states.children()}
+        return [call for pid, call in found.items() if pid == child.pid and call == "read"]
 
-        await until(told, within=20.0, what="the child reads")
-        child.communicate(b"\n")
+    await until(told, within=20.0, what="the child reads")
+    await child.communicate(b"\n")
     assert child.pid not in [one["pid"] for one in thread_states.children()]
     assert os.getpid() not in [one["pid"] for one in thread_states.children()]

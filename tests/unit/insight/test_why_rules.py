@@ -17,9 +17,10 @@ from dap_mux.pure.insight.why.evidence import (
     Sample,
     Standing,
     Thread,
+    continued,
 )
 from dap_mux.pure.insight.why.verdict import Verdict
-from dap_mux.pure.insight.why.verdicts import judge
+from dap_mux.pure.insight.why.verdicts import is_doubtful, judge
 
 C10D: Final = "/lib/python3.11/site-packages/torch/distributed/distributed_c10d.py"
 FUNCTIONAL: Final = "/lib/python3.11/site-packages/torch/distributed/_functional_collectives.py"
@@ -52,12 +53,17 @@ def at(line: int, *frames: Frame, processes: Sequence[Process] = (), **of: Any) 
     return RankEvidence(("job", 0), Standing(), [one] * 3, processes)
 
 
+def evidence(*ranks: RankEvidence) -> Evidence:
+    return Evidence(
+        {
+            ("job", number): RankEvidence(("job", number), one.standing, one.samples, one.processes)
+            for number, one in enumerate(ranks)
+        }
+    )
+
+
 def verdict(*ranks: RankEvidence) -> Verdict:
-    found = {
-        ("job", number): RankEvidence(("job", number), one.standing, one.samples, one.processes)
-        for number, one in enumerate(ranks)
-    }
-    return judge(Evidence(found))
+    return judge(evidence(*ranks))
 
 
 def accused(found: Verdict, *, all_of_it: bool = False) -> list[int]:
@@ -272,3 +278,33 @@ class TestSlowOrHanging:
     def test_an_ended_rank_keeps_nobody_who_works(self) -> None:
         gone = RankEvidence(("job", 0), Standing("exited"))
         assert verdict(self.sleeps("a", "b", "c"), gone).name == "healthy"
+
+
+class TestAnotherLook:
+    """What stood still for less than a second is looked at again, before it is accused."""
+
+    def of(self, line: int, age: float) -> RankEvidence:
+        entry = Collective("default_pg", 5, "all_reduce", [0, 1], age=age)
+        return at(line, (C10D, "all_reduce", 9), call=Call("w.wait()"), collectives=[entry])
+
+    @pytest.mark.parametrize(("age", "doubtful"), [(0.5, True), (30.0, False)])
+    def test_only_where_nobody_has_waited_for_long(self, age: float, doubtful: bool) -> None:
+        first = evidence(self.of(7, age), at(3))
+        assert judge(first).name == "not-joined"
+        assert is_doubtful(judge(first), first) is doubtful
+
+    def test_a_job_that_has_moved_on_is_healthy(self) -> None:
+        first = evidence(self.of(7, 0.5), at(3))
+        later = evidence(
+            RankEvidence(("job", 0), samples=[at(3).samples[0]]),
+            RankEvidence(("job", 1), samples=[self.of(7, 0.1).samples[0]]),
+        )
+        assert judge(continued(first, later, 2.5)).name == "healthy"
+
+    def test_a_job_that_has_not_is_accused_still(self) -> None:
+        first = evidence(self.of(7, 0.5), at(3))
+        later = evidence(*(RankEvidence(one.rank, samples=one.samples[:1]) for one in first))
+        both = continued(first, later, 2.5)
+        assert [len(one.samples) for one in both] == [4, 4]
+        assert judge(both).name == "not-joined"
+        assert both.interval == pytest.approx((2 * 0.3 + 2.5) / 3)

@@ -181,6 +181,21 @@ class Evidence:
         return iter(self.ranks[rank] for rank in sorted(self.ranks))
 
 
+def continued(first: Evidence, later: Evidence, seconds: float) -> Evidence:
+    """Return what is known by two inquiries, the second of which came `seconds` later."""
+    ranks = {
+        rank: RankEvidence(
+            rank,
+            one.standing,
+            [*first.ranks[rank].samples, *one.samples],
+            [*first.ranks[rank].processes, *one.processes],
+        )
+        for rank, one in later.ranks.items()
+    }
+    looks = max((len(one.samples) for one in first), default=1)
+    return Evidence(ranks, (first.interval * (looks - 1) + seconds) / looks if looks else seconds)
+
+
 class Names:
     """The files and functions of a sample, each of them listed once."""
 

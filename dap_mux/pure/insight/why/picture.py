@@ -191,7 +191,7 @@ class Doing:
 
         Such a loop is at the same place nearly each time; a look may fall into the time between.
         """
-        if len(self.stacks) < 2 or self.steady or self.counts:
+        if len(self.stacks) < 2 or self.steady or self.counts or any(self.waits):
             return False
         (_, there), *_ = Counter(self.stacks).most_common(1)
         asleep = sum(one.state == ASLEEP for one in self.threads)

@@ -78,25 +78,10 @@ class Source:
         """Return a line's text, "" where there is none."""
         return self.lines[number - 1].strip() if 0 < number <= len(self.lines) else ""
 
-    def polls(self, line: int) -> bool:
-        """Whether the innermost loop around a line looks for something until it is there.
-
-        As `polls` of `injected/evidence/source_code.py` does in a rank.
-        """
-        around = [one for one in self.loops if one.lineno <= line <= (one.end_lineno or 0)]
-        loop = max(around, key=lambda one: one.lineno, default=None)
-        if loop is None or (isinstance(loop, ast.While) and _asks(loop.test)):
-            return loop is not None
-        inside = [*ast.walk(loop)]
-        by_numbers = [one for one in inside if isinstance(one, ast.If) and not _asks(one.test)]
-        counted = {id(each) for one in by_numbers for each in ast.walk(one)}
-        leaves = (one for one in inside if isinstance(one, ast.Break | ast.Return))
-        return any(id(one) not in counted for one in leaves)
-
-
-def _asks(test: ast.expr) -> bool:
-    asking = ast.Call | ast.Attribute | ast.Subscript
-    return any(isinstance(each, asking) for each in ast.walk(test))
+    def around(self, line: int) -> Sequence[ast.AST]:
+        """Return the loops around a line, the outermost first."""
+        found = [one for one in self.loops if one.lineno <= line <= (one.end_lineno or 0)]
+        return sorted(found, key=lambda one: one.lineno)
 
 
 def call_at(source: Source, line: int, variables: Mapping[str, str]) -> Call | None:
@@ -251,6 +236,7 @@ class SpiedThread(Struct, frozen=True):
     owns_gil: bool = False
 
 
+Polls = Callable[[Sequence[ast.AST]], bool]
 State = Mapping[str, Any]
 """Fields of a `Thread` that the system knows."""
 
@@ -272,13 +258,15 @@ def sample_of(
     state_of: Callable[[int], State],
     source_of: Callable[[str], Source | None],
     world_rank: int = -1,
+    polls: Polls = lambda _: False,
 ) -> Sample:
     """Return a process's sample. `state_of`: a thread by the system's number.
 
-    `source_of`: a file's text, None where that cannot be read.
+    `source_of`: a file's text, None where that cannot be read. `polls`: whether the innermost of
+    some loops looks for something until it is there.
     """
     names = Names()
-    told = [_thread(each, pid, state_of, source_of, names) for each in threads]
+    told = [_thread(each, pid, state_of, source_of, names, polls) for each in threads]
     told.sort(key=lambda each: not each.main)
     return Sample([*names.files], [*names.functions], told, world_rank=world_rank)
 
@@ -309,6 +297,7 @@ def _thread(
     state_of: Callable[[int], State],
     source_of: Callable[[str], Source | None],
     names: Names,
+    polls: Polls,
 ) -> Thread:
     tid = spied.os_thread_id or 0
     main = _is_main(spied, pid)
@@ -318,7 +307,7 @@ def _thread(
         main=main,
         frames=[_place(frame, names) for frame in reversed(frames)],
         call=_call(frames, source_of) if frames else None,
-        progress=_progress(frames, source_of),
+        progress=_progress(frames, source_of, polls),
         owns_gil=spied.owns_gil,
         **(state_of(tid) if tid else {}),
     )
@@ -364,14 +353,16 @@ def _locals(frame: SpiedFrame) -> Mapping[str, str]:
     return {each.name: each.repr for each in frame.locals or () if each.repr is not None}
 
 
-def _progress(frames: Sequence[SpiedFrame], source_of: Callable[[str], Source | None]) -> str:
+def _progress(
+    frames: Sequence[SpiedFrame], source_of: Callable[[str], Source | None], polls: Polls
+) -> str:
     """Return a digest of the numbers among the variables of the program's own functions.
 
     Without those of the innermost one where it looks for something until it is there.
     """
     own = [frame for frame in frames if not is_library(frame.filename)][:PROGRESS_FRAMES]
     source = source_of(own[0].filename) if own else None
-    if source is not None and source.polls(own[0].line):
+    if source is not None and polls(source.around(own[0].line)):
         del own[0]
     found = [[text for text in _locals(frame).values() if _DIGITS.fullmatch(text)] for frame in own]
     return f"{crc32(repr(found).encode()):08x}" if any(found) else ""

@@ -283,6 +283,20 @@ def judge(evidence: Evidence) -> Verdict:
     return replace(_undecided(picture), name=UNDECIDED)
 
 
+AGAIN_AFTER_S: Final = 2.5
+"""A step may take so long in which ranks wait for one that sleeps: what stands is seen again."""
+DOUBTFUL: Final = frozenset({"input-starved", "blocked-io", "not-joined", "slow-rank"})
+WAITED_S: Final = 5.0
+
+
+def is_doubtful(verdict: Verdict, evidence: Evidence) -> bool:
+    """Whether a verdict rests on what stood still for less than a second."""
+    picture = picture_of(evidence)
+    ages = [one.wait.age for one in picture.waiting if one.wait is not None]
+    known = bool(ages) and all(age is not None and age >= WAITED_S for age in ages)
+    return verdict.name in DOUBTFUL and not known
+
+
 def healthy(picture: Picture) -> Verdict | None:
     """Somebody gets on, and nobody is waited for in vain.
 

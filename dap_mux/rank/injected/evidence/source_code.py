@@ -10,6 +10,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # a rank may have Python 3.8
+    from collections.abc import Sequence
     from types import CodeType, FrameType
 
     Span = tuple[int, int, int, int]  # first and last line, first and last column in UTF-8
@@ -85,7 +86,7 @@ class Trees:
         return self._around[code, number]
 
 
-def polls(around: list[ast.AST]) -> bool:
+def polls(around: Sequence[ast.AST]) -> bool:
     """Whether the innermost loop of these looks for something until it is there.
 
     It asks that in its head, or leaves by a `break` or `return` other than for its own numbers.
