@@ -184,6 +184,29 @@ class TestEndsOfSends:
         assert [suspect.ranks for suspect in found.suspects[:2]] == [(("job", 0),), (("job", 2),)]
 
 
+class TestWhereTheyParted:
+    """Of a broadcast, ranks may go on whose call matched that of the one that is still in it."""
+
+    def of(self, line: int, *calls: str) -> RankEvidence:
+        entries = [
+            Collective("default_pg", number, kind, [0, 1, 2, 3], state=state)
+            for number, kind in enumerate(calls, 1)
+            for state in ["scheduled" if number == len(calls) else "completed"]
+        ]
+        call = Call("work.wait()")
+        return at(line, (C10D, calls[-1], 9), call=call, collectives=entries)
+
+    def test_who_has_made_another_call_is_named(self) -> None:
+        source, gone_on = self.of(5, "broadcast"), self.of(6, "broadcast", "all_reduce")
+        found = verdict(source, gone_on, self.of(4, "barrier"), gone_on)
+        assert (found.name, accused(found)) == ("mismatched-collective", [2])
+
+    def test_without_a_record_the_many_are_right(self) -> None:
+        source, gone_on = self.of(5, "broadcast"), self.of(6, "?", "all_reduce")
+        found = verdict(source, gone_on, self.of(4, "barrier"), gone_on)
+        assert found.name == "mismatched-collective"
+
+
 class TestOwnProcesses:
     """Connections of `multiprocessing` lead to processes of the rank's own, or to other ranks."""
 

@@ -23,7 +23,7 @@ from dap_mux.pure.insight.why.verdict import (
     verb,
     who_waits,
 )
-from dap_mux.pure.insight.why.waits import JOINS, NETWORK_CALLS, PORT, SENDS, Wait
+from dap_mux.pure.insight.why.waits import JOINS, NETWORK_CALLS, PORT, SENDS, Wait, plain
 
 MOST_PAIRS = 4
 Difference = tuple[Callable[[Wait], str], Callable[[Wait], Hashable]]
@@ -50,16 +50,49 @@ def mismatched_collective(picture: Picture) -> Verdict | None:
     for one in picture.waiting:
         if one.wait is not None and one.wait.collective:
             groups.setdefault(one.wait.group, []).append(one)
-    for members in groups.values():
-        for words, key in DIFFERENCES:
-            parted = _parted(members, key)
-            if not parted:
-                continue
-            if (words, key) in (KIND, ORDER) and not graph.in_a_circle(parted[0].rank):
-                continue  # somebody else is missing, for whom all of them may wait
-            assert parted[0].wait is not None
-            return _verdict(words(parted[0].wait), parted, members, picture)
-    return _in_a_circle(graph, picture) or _at_another_place(picture)
+    found = (_in_a_group(members, graph, picture) for members in groups.values())
+    return next(filter(None, found), None) or _in_a_circle(graph, picture) or _by_place(picture)
+
+
+def _in_a_group(members: list[Doing], graph: WaitGraph, picture: Picture) -> Verdict | None:
+    parted = _where_they_parted(members)
+    if parted and parted[0].wait and graph.in_a_circle(parted[0].rank):
+        return _verdict(KIND[0](parted[0].wait), parted, members, picture)
+    for words, key in DIFFERENCES:
+        parted = _parted(members, key)
+        if not parted:
+            continue
+        if (words, key) in (KIND, ORDER) and not graph.in_a_circle(parted[0].rank):
+            continue  # somebody else is missing, for whom all of them may wait
+        assert parted[0].wait is not None
+        return _verdict(words(parted[0].wait), parted, members, picture)
+    return None
+
+
+def _where_they_parted(members: Sequence[Doing]) -> list[Doing] | None:
+    """Return who is in another call than most have made under the lowest number that one waits in.
+
+    Some have gone on from there: of a broadcast, all that have got it and passed it on.
+    """
+    numbers = [one.wait.number for one in members if one.wait]
+    first = min(numbers, default=-1)
+    if first < 0 or max(numbers) == first:
+        return None
+    kinds = {one.rank: _kind_of(one, first) for one in members}
+    counted = Counter(kinds.values()).most_common(2)
+    if "" in kinds.values() or len(counted) < 2 or counted[0][1] == counted[1][1]:
+        return None
+    return [one for one in members if kinds[one.rank] != counted[0][0]]
+
+
+def _kind_of(one: Doing, number: int) -> str:
+    """Return what a rank has called under a number of its group, "" where no record says so."""
+    wait = one.wait
+    if wait is None or wait.number == number:
+        return wait.plain if wait else ""
+    entries = one.samples[-1].collectives
+    made = (each for each in entries if (each.group, each.number) == (wait.group, number))
+    return next((plain(each.kind) for each in made if not each.p2p), "")
 
 
 def _disagree(picture: Picture) -> Verdict | None:
@@ -110,7 +143,7 @@ def _called_twice(picture: Picture) -> Verdict | None:
     return None
 
 
-def _at_another_place(picture: Picture) -> Verdict | None:
+def _by_place(picture: Picture) -> Verdict | None:
     """All ranks wait, and a few of them at another place than most, as is not known more closely.
 
     Each of them is in a collective without a number, or waits for a key in the store.
