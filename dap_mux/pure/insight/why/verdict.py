@@ -64,6 +64,11 @@ def place(frame: Frame | None) -> str:
     return f"{PurePath(frame.path).name}:{frame.line} ({frame.function})"
 
 
+def calling(one: Doing) -> str:
+    """Return ` in time.sleep(60)`, "" where the call is not known."""
+    return f" in {one.call.text}" if one.call and one.call.text else ""
+
+
 def seconds(number: float) -> str:
     """Return a duration as people say it: `41 s`, `29 min`."""
     return f"{number:.0f} s" if number < 120 else f"{number / 60:.0f} min"

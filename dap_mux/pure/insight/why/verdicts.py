@@ -1,7 +1,7 @@
 """Every verdict: one row and one function each, the most specific first; see `ORDER`.
 
 Here are those about a process that has ended, is ending, was stopped, or is held by a debugger, an
-exception or C; in `waiting` those about ranks that wait.
+exception or C; in `mismatches` and `waiting` those about ranks that wait.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Final
 
 from dap_mux.pure.insight.why.evidence import Evidence
+from dap_mux.pure.insight.why.mismatches import mismatched_collective, p2p_cycle
 from dap_mux.pure.insight.why.picture import Doing, Picture, picture_of
 from dap_mux.pure.insight.why.verdict import (
     Verdict,
@@ -27,9 +28,7 @@ from dap_mux.pure.insight.why.waiting import (
     blocked_io,
     input_starved,
     lock_cycle,
-    mismatched_collective,
     not_joined,
-    p2p_cycle,
     slow_rank,
 )
 
