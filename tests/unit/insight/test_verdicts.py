@@ -307,7 +307,9 @@ def test_a_rank_that_stays_away() -> None:
 
 def test_a_rank_that_has_not_begun() -> None:
     begins = at((1, 6, 99))
-    assert named(verdict(begins, begins, gets_on())) == ("not-joined", "2")
+    assert named(verdict(begins, begins, at(LOAD, call=SLEEP))) == ("not-joined", "2")
+    assert named(verdict(begins, begins, gets_on())) == ("slow-rank", "2")  # as with imports
+    assert named(verdict(begins, gets_on(), gets_on())) == ("healthy", "")
 
 
 def test_a_rank_that_is_slow() -> None:

@@ -113,11 +113,17 @@ class TestWhatAllMustAgreeOn:
         assert "port 29501" in found.sentence
 
     def test_a_rank_that_has_not_met_the_others(self) -> None:
-        """The others are past the rendezvous, at which this one still is; rank 0 waits there."""
-        met = [in_torch("init_process_group", rank=rank) for rank in (1, 3)]
-        waits = [in_torch("init_process_group", rank=rank, port=1) for rank in (0, 2)]
-        found = verdict(waits[0], met[0], waits[1], met[1])
+        """The others are past the rendezvous, at which this one still is."""
+        met = [in_torch("init_process_group", rank=rank) for rank in (0, 1, 3)]
+        late = in_torch("init_process_group", rank=2, port=1)
+        found = verdict(met[0], met[1], late, met[2])
         assert (found.name, accused(found)) == ("mismatched-collective", [2])
+
+    def test_a_job_that_is_just_meeting(self) -> None:
+        """Rank 0 waits for the one that connects: both know the same port."""
+        met = [in_torch("init_process_group", rank=rank) for rank in (1, 3)]
+        meet = [in_torch("init_process_group", rank=rank, port=1) for rank in (0, 2)]
+        assert verdict(meet[0], met[0], meet[1], met[1]).name == "undecided"
 
     def test_a_rank_that_has_not_begun_comes_before(self) -> None:
         met = [in_torch("init_process_group", rank=rank) for rank in (1, 2)]
@@ -315,6 +321,10 @@ class TestAnotherLook:
         first = evidence(self.of(7, age), at(3))
         assert judge(first).name == "not-joined"
         assert is_doubtful(judge(first), first) is doubtful
+
+    def test_a_jobs_beginning_is_looked_at_again(self) -> None:
+        joins = [in_torch("init_process_group", rank=rank) for rank in (0, 1, 1)]
+        assert is_doubtful(verdict(*joins), evidence(*joins))
 
     def test_a_job_that_has_moved_on_is_healthy(self) -> None:
         first = evidence(self.of(7, 0.5), at(3))

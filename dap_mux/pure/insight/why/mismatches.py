@@ -103,7 +103,7 @@ def _disagree(picture: Picture) -> Verdict | None:
             told = [one for one in members if name in _agreed(one)]
             parted = _parted(told, lambda wait, name=name: wait.agreed[name])  # type: ignore[misc]
             behind = [one for one in told if one.wait and one.wait.calls_itself > 0]
-            all_join = name == PORT and len(members) == len(picture.live)
+            all_join = name == PORT and behind == told and len(members) == len(picture.live)
             if not parted and all_join and 0 < 2 * len(behind) < len(members):
                 told, parted = members, behind  # the others have met there
             if parted:

@@ -31,6 +31,7 @@ from dap_mux.pure.insight.why.waiting import (
     not_joined,
     slow_rank,
 )
+from dap_mux.pure.insight.why.waits import JOINS
 
 SIGNALS = {
     1: "SIGHUP", 2: "SIGINT", 3: "SIGQUIT", 4: "SIGILL", 6: "SIGABRT", 7: "SIGBUS", 8: "SIGFPE",
@@ -289,11 +290,12 @@ WAITED_S: Final = 5.0
 
 
 def is_doubtful(verdict: Verdict, evidence: Evidence) -> bool:
-    """Whether a verdict rests on what stood still for less than a second."""
+    """Whether a verdict rests on what stood still for less than a second, or on a job's start."""
     picture = picture_of(evidence)
+    starts = any(one.wait is not None and one.wait.kind == JOINS for one in picture.waiting)
     ages = [one.wait.age for one in picture.waiting if one.wait is not None]
     known = bool(ages) and all(age is not None and age >= WAITED_S for age in ages)
-    return verdict.name in DOUBTFUL and not known
+    return (verdict.name in DOUBTFUL or starts) and verdict.name != HEALTHY and not known
 
 
 def healthy(picture: Picture) -> Verdict | None:

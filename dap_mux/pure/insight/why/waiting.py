@@ -66,12 +66,14 @@ def not_joined(picture: Picture) -> Verdict | None:
 
     It stands still without work to do; who works may still come.
 
-    But where the others wait in the call that all ranks begin with, any rank that is not in it is
-    named: they have not begun.
+    But where the others wait in the call that all ranks begin with, any rank that is not in it and
+    not at work is named: they have not begun.
     """
     begins = same_wait(picture.waiting)
     have_not_begun = begins is not None and begins.kind == JOINS
-    absent = [one for one in picture.elsewhere if have_not_begun or one.stands]
+    absent = [
+        one for one in picture.elsewhere if one.stands or (have_not_begun and not _works(one))
+    ]
     polling = [one for one in picture.elsewhere if one.polls and one not in absent]
     if len(absent) + len(polling) == len(picture.elsewhere) and not picture.awaits_results:
         absent = [*absent, *_apart(polling, absent, picture)]
@@ -84,6 +86,11 @@ def not_joined(picture: Picture) -> Verdict | None:
         (*its_children(absent[0]), *has_not_reached(absent, picture)),
         look_at(absent),
     )
+
+
+def _works(one: Doing) -> bool:
+    """Whether it gets on by itself, as with imports before it begins."""
+    return one.moves and not one.polls
 
 
 def _apart(polling: Sequence[Doing], absent: Sequence[Doing], picture: Picture) -> list[Doing]:
