@@ -94,7 +94,7 @@ async def running(folder: str, file: str) -> AsyncIterator[tuple[User, str, list
 async def look(folder: str, file: str) -> list[Json]:
     """Run a program, and ask `why` of it in both ways."""
     async with running(folder, file) as (user, where, pids):
-        asked = ([_named(pids)], [where, "--attach"])
+        asked = ([endpoint_of(pids)], [where, "--attach"])
         return [
             await _asked(user, words, file=file, way=way)
             for way, words in zip(WAYS, asked, strict=True)
@@ -113,7 +113,7 @@ async def watch(file: str, looks: int) -> list[Json]:
     """Look so many times at a healthy job, by turns from outside and from inside."""
     found = []
     async with running(HEALTHY_FOLDER, file) as (user, where, pids):
-        asked = ([_named(pids)], [where, "--attach"])
+        asked = ([endpoint_of(pids)], [where, "--attach"])
         for at in range(looks):
             words, way = asked[at % len(WAYS)], WAYS[at % len(WAYS)]
             found.append(await _asked(user, words, file=file, way=way))
@@ -133,7 +133,7 @@ async def watch_all(looks: int, names: Sequence[str]) -> int:
         for one in left:
             found = await watch(one.file, min(LOOKS_OF_A_JOB, share - seen[one.file]))
             _keep(WATCHED, found)
-            alarms = [_line(each["file"], each) for each in found if _is_alarm(each)]
+            alarms = [_line(each["file"], each) for each in found if is_alarm(each)]
             print(f"{one.file}: {len(found)} looks; false alarms: {alarms}", flush=True)
 
 
@@ -141,26 +141,26 @@ def report_healthy() -> int:
     """Print how many looks there were, and the false alarms among them; 1 if there is one."""
     found = _lines(WATCHED)
     alarms = [
-        f"{one['file']}, {one['way']}: {_line(one['file'], one)}" for one in found if _is_alarm(one)
+        f"{one['file']}, {one['way']}: {_line(one['file'], one)}" for one in found if is_alarm(one)
     ]
     print(*alarms, sep="\n")
     print(f"{len(alarms)} false alarms in {len(found)} looks at healthy jobs")
     return 1 if alarms else 0
 
 
-def _is_alarm(one: Json) -> bool:
+def is_alarm(one: Json) -> bool:
     return one["answer"].get("verdict") not in (HEALTH, "undecided")
 
 
-def _named(pids: Sequence[int]) -> str:
+def endpoint_of(pids: Sequence[int]) -> str:
     return f"pid:{','.join(map(str, pids))}"
 
 
 async def _settled(run: Command, program: str, *, rests: bool) -> list[int]:
     """Wait until all ranks have started, and use no processor if it `rests`; their pids."""
     home = run.user.environ["HOME"]
-    await until(lambda: len(_ranks(program, home)) == RANKS, within=STARTS_S, what="four ranks")
-    pids = _ranks(program, home)
+    await until(lambda: len(rank_pids(program, home)) == RANKS, within=STARTS_S, what="four ranks")
+    pids = rank_pids(program, home)
     deadline = time.monotonic() + (RESTS_S if rests else STARTED_S)
     used, at_rest = _cpu(pids), 0
     while at_rest < RESTED and time.monotonic() < deadline:
@@ -170,7 +170,7 @@ async def _settled(run: Command, program: str, *, rests: bool) -> list[int]:
     return [pid for pid in pids if procfs.exists(pid)]
 
 
-def _ranks(program: str, home: str) -> list[int]:
+def rank_pids(program: str, home: str) -> list[int]:
     """The ranks' own processes, not what they have forked."""
     found = [pid for pid in procfs.pids() if (procfs.command_line(pid) or ())[-1:] == (program,)]
     ours = {pid: procfs.environ(pid) for pid in found}
@@ -278,7 +278,7 @@ def enough(way: str) -> bool:
 def write(told: Sequence[str]) -> None:
     """Write the scores between the marks in docs/why.md."""
     looks = _lines(WATCHED)
-    alarms = sum(map(_is_alarm, looks))
+    alarms = sum(map(is_alarm, looks))
     slowest = sorted(one["seconds"] for one in kept().values())
     late = slowest[int(len(slowest) * LATE_PART)] if slowest else 0.0
     lines = [
