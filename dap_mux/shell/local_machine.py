@@ -196,14 +196,19 @@ def _process(pid: int, connections: Connections, killed: frozenset[int]) -> Proc
     return Process(pid, found.state, found.cpu_seconds, connections, _switches(pid), at=now)
 
 
+_OF_LIBRARIES: Final = ("gloo_", "pt_")
+"""How names of threads of torch's begin, which Python does not know: gloo's wake 100 times a second,
+nearly as often as one that waits for Python's global lock."""
+
+
 def _switches(pid: int) -> dict[int, int]:
-    """Return how often each thread that waits in a futex has gone to sleep so far."""
+    """Return how often each thread that may be Python's has gone to sleep so far."""
     found: dict[int, int] = {}
     with suppress(OSError):
         for each in (procfs.folder(pid) / "task").iterdir():
             thread = procfs.status(f"{pid}/task/{each.name}")
             count = thread.get("voluntary_ctxt_switches", "")
-            if count.isdigit():
+            if count.isdigit() and not thread.get("Name", "").startswith(_OF_LIBRARIES):
                 found[int(each.name)] = int(count)
     return found
 

@@ -101,17 +101,19 @@ def _culprits(verdict: Verdict, ranks: Sequence[OutsideRank]) -> list[OutsideRan
 async def place_outside(pid: int) -> list[str]:
     """Return a line that says where a process is, [] where that cannot be seen."""
     from dap_mux.pure.errors import DapMuxError
+    from dap_mux.pure.insight.why.evidence import stack_of
     from dap_mux.pure.insight.why.verdict import place
-    from dap_mux.session.outside_view import ENOUGH, look
+    from dap_mux.session.outside_view import look
 
     try:
         (one,) = await _ranks([pid])
-        await look([one], ENOUGH)
-        ((_, stack),) = one.stacks(every_thread=False)
     except (DapMuxError, ValueError):
         return []
-    own = [frame for frame in stack if not frame.library] or [*stack]
-    return [f"seen from outside, process {pid} is at {place(own[-1])}"]
+    await look([one], 1)
+    threads = [(sample, each) for sample in one.samples for each in sample.threads if each.main]
+    frames = [frame for sample, each in threads for frame in stack_of(sample, each)]
+    own = [frame for frame in frames if not frame.library] or frames
+    return [f"seen from outside, process {pid} is at {place(own[-1])}"] if own else []
 
 
 async def stacks_outside(pids: Sequence[int], *, every_thread: bool) -> Body:

@@ -25,6 +25,7 @@ from dap_mux.frontends.console.screen import show_verdict
 from dap_mux.frontends.console.session_client import SessionClient
 from dap_mux.pure.errors import DapMuxError, UsageError
 from dap_mux.pure.rank_sets import with_group
+from dap_mux.system import procfs
 from dap_mux.system.config import AttachOptions, Config
 from dap_mux.system.config.options import Address
 from dap_mux.system.session_files import SessionFile, find
@@ -65,7 +66,8 @@ LIST_TIMEOUT_S: Final = 10.0
 RESPONSE_TIMEOUT_S: Final = 20.0
 ATTACH_TIMEOUT_S: Final = 10.0
 """A rank that has not been reached by then is judged by what the system shows of it."""
-LATE_S: Final = 2.0
+STOPPED: Final = "Tt"
+LATE_S: Final = 1.0
 """So long nobody else may have been reached, once one has: the rest cannot answer."""
 NOBODY_DEBUGS: Final = "waiting"
 """The state of ranks that no debugger has been attached to."""
@@ -162,13 +164,24 @@ async def _of_session(session: SessionFile, config: Config, ranks: str, attach: 
             asked = {"ranks": ranks}
             body = await client.request("why", asked, timeout=RESPONSE_TIMEOUT_S)
             return await _with_place(body, listed["ranks"])
-    if not attach:
-        return await _from_outside(listed["ranks"])
+    if not attach or any(map(_is_stopped, listed["ranks"])):
+        try:
+            return await _from_outside(listed["ranks"])
+        except DapMuxError:
+            if not attach:
+                raise
     debugger = await controller(session, config, {})
     try:
         return await _once_attached(debugger, ranks)
     finally:
         await debugger.disconnect()
+
+
+def _is_stopped(row: Body) -> bool:
+    """Whether a signal has stopped the process of a rank, which could answer no debugger."""
+    here = (row["endpoint"] or "").startswith(ON_LOOPBACK)
+    found = procfs.stat(row["pid"]) if here and row["pid"] else None
+    return found is not None and found.state in STOPPED
 
 
 async def _from_outside(rows: list[Body]) -> Body:

@@ -7,8 +7,10 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Final
 
 import pytest
@@ -147,3 +149,22 @@ def test_listeners_are_found_by_their_ports() -> None:
         found, times = read_of(ports)
         assert found == {f":{port}": os.getpid() for port in ports[:-1]}
         assert times == read_of(ports[:1])[1]
+
+
+def test_threads_that_are_not_pythons_are_left_out() -> None:
+    """Those of gloo wake nearly as often as one that waits for Python's global lock."""
+    named, ends = threading.Event(), threading.Event()
+
+    def run() -> None:
+        Path(f"/proc/self/task/{threading.get_native_id()}/comm").write_text("gloo_tcp_loop")
+        named.set()
+        ends.wait()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    named.wait()
+    found = read_processes([str(os.getpid())])[str(os.getpid())]
+    ends.set()
+    thread.join()
+    assert os.getpid() in found.switches
+    assert thread.native_id not in found.switches
