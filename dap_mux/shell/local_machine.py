@@ -197,7 +197,7 @@ def _process(pid: int, connections: Connections, killed: frozenset[int]) -> Proc
 
 
 _OF_LIBRARIES: Final = ("gloo_", "pt_")
-"""How names of threads of torch's begin, which Python does not know: gloo's wake 100 times a second,
+"""How names of torch's threads begin, which Python does not know: gloo's wake 100 times a second,
 nearly as often as one that waits for Python's global lock."""
 
 
