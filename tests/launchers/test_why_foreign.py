@@ -37,7 +37,7 @@ pytestmark = pytest.mark.timeout(300)
 FAULTS: Final = (
     *("gather_to_another_rank", "groups_created_in_other_order", "key_nobody_sets"),
     *("killed_worker", "loader_forked_with_lock", "pool_forked_with_lock", "rank_given_twice"),
-    *("send_nobody_receives", "vocabulary_on_one_rank", "wrong_master_port"),
+    *("send_nobody_receives", "update_group_left_out", "wrong_master_port"),
 )
 HEALTHY: Final = ("evaluation_on_rank_0", "uneven_batches")
 LOOKS: Final = int(os.environ.get("DAP_MUX_LOOKS", "20"))
