@@ -77,6 +77,7 @@ class RankReport:
 
     record: RankRecord
     host: str
+    pid: int
     process: ForeignProcess | None
 
 
@@ -171,7 +172,8 @@ class LaunchedJob:
             with suppress(ProcessLookupError):
                 process = ForeignProcess(int(pid))
                 self._processes.append(process)
-        return RankReport(replace(record, rank=record.rank or 0, ready=True), host, process)
+        rank = replace(record, rank=record.rank or 0, ready=True)
+        return RankReport(rank, host, int(pid), process)
 
     async def ended(self) -> int:
         """Wait for the launcher's end; return its exit code, -n for signal n."""
@@ -179,10 +181,9 @@ class LaunchedJob:
             await end_of(self._process.pid)
         return self._process.wait()
 
-    def failure_file(self, process: ForeignProcess) -> Path:
-        """Return the file in which a rank of this machine reports a failure."""
-        name = f"{socket.gethostname()}-{process.pid}.json"
-        return failure_file(self.rendezvous / name)
+    def failure_file(self, host: str, pid: int) -> Path:
+        """Return the file in which a rank reports a failure."""
+        return failure_file(self.rendezvous / f"{host}-{pid}.json")
 
     def send_signal(self, number: signal.Signals) -> None:
         """Send a signal to the launcher's process group, if it still runs."""

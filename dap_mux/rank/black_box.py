@@ -28,7 +28,7 @@ from typing import Any, Final, NoReturn
 
 from dap_mux.rank.injected.evidence.static_values import MISSING, value_of
 from dap_mux.rank.injected.tensor_summary import seen
-from dap_mux.rank.ready import write_ready_file
+from dap_mux.rank.ready import rendezvous_file, write_ready_file
 
 END, PRINTED, CRASH = ".end", ".printed", ".crash"
 IN_PEACE: Final = "in peace"
@@ -81,15 +81,7 @@ class BlackBox:
 
     def _write(self, about: dict[str, Any]) -> None:
         self._written = True
-        whole = {
-            "time": time.time(),
-            "pid": self._pid,
-            "printed": self._printed(),
-            "versions": _versions(),
-            **about,
-        }
-        with suppress(OSError):  # who started us is gone
-            write_ready_file(self._end, whole)
+        _write(self._end, {"printed": self._printed(), "versions": _versions(), **about})
 
     # The ring of what has been printed.
 
@@ -161,6 +153,8 @@ class BlackBox:
             return
         with suppress(Exception):  # it must not keep the program from its end
             frame = sys._getframe(2)  # noqa: SLF001
+            if frame.f_globals.get("__name__") == "multiprocessing.spawn":
+                return  # it hands on the code of a worker that has ended before
             code = status if isinstance(status, int) else 1
             text = "" if isinstance(status, int) else str(status)[:MAX_MESSAGE]
             error = sys.exc_info()[1]
@@ -170,6 +164,18 @@ class BlackBox:
             else:  # `except Exception: sys.exit(1)`: of this it ends
                 about = _of_exception(error, error.__traceback__)
             self._write({**about, "code": code})
+
+
+def _write(path: Path, about: dict[str, Any]) -> None:
+    with suppress(OSError):  # who started us is gone
+        write_ready_file(path, {"time": time.time(), "pid": os.getpid(), **about})
+
+
+def note_launcher(folder: Path, error: BaseException) -> None:
+    """Write down of what a process ends that is no rank: a launcher, or a program at its start."""
+    path = rendezvous_file(folder).with_suffix(END)
+    program = Path(sys.argv[0] if sys.argv else sys.executable).name
+    _write(path, {**_of_exception(error, error.__traceback__), "program": program})
 
 
 def printed(ring: bytes) -> str:

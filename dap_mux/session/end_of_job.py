@@ -9,6 +9,8 @@ import socket
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -29,6 +31,19 @@ logger = logging.getLogger("dap_mux.session")
 
 MAX_BYTES: Final = 256 * 1024
 """Of each file; a rank's own files are smaller."""
+NO_RANK: Final = ("", -1)
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """A rank's process as the session knows it. `at`: when it ended, inf where nobody saw that."""
+
+    host: str
+    pid: int
+    at: float
+    files: Path
+    code: int | None = None
+    reason: str = ""
 
 
 def left_behind(
@@ -72,34 +87,62 @@ class Endings:
 
     def __init__(self, reasons: ExitReasons) -> None:
         self._reasons = reasons
-        self._of: dict[RankId, tuple[int, float, int | None, str, Path]] = {}
+        self._of: dict[RankId, _Seen] = {}
+        self._since = time.time()
 
     def note(
         self, rank: RankId, pid: int, code: int | None, reason: str, failure_file: Path
     ) -> None:
         """A rank of this machine has ended. `code`: None where it is not known yet."""
-        self._of[rank] = pid, time.time(), code, reason, failure_file
+        self._of[rank] = _Seen(socket.gethostname(), pid, time.time(), failure_file, code, reason)
+
+    def note_elsewhere(self, rank: RankId, host: str, pid: int, failure_file: Path) -> None:
+        """A rank of another host has begun; its end is known by its files alone, if by anything."""
+        self._of[rank] = _Seen(host, pid, inf, failure_file)
 
     def _ended(self) -> Iterator[Ended]:
         """Read what each has left behind, and what its launcher has written of it."""
-        for rank, (pid, at, seen, words, files) in self._of.items():
-            code, reason = seen, words
-            if code is None and (code := _status(files)) is not None:
-                reason = self._reasons.of(pid, code)
-            host = socket.gethostname()
-            yield left_behind(rank, host, pid, at, code, reason, files)
+        for rank, seen in self._of.items():
+            code, reason = seen.code, seen.reason
+            if code is None and (code := _status(seen.files)) is not None:
+                # This host's kernel knows nothing of another's processes.
+                elsewhere = seen.host != socket.gethostname()
+                reason = self._reasons.of(seen.pid, code, by_us=elsewhere)
+            at = min(seen.at, time.time())
+            yield left_behind(rank, seen.host, seen.pid, at, code, reason, seen.files)
+
+    def of_launcher(self, folder: Path) -> Ended | None:
+        """Return the last failure of the job's programs that are no ranks, None for none."""
+        from dap_mux.pure.insight.end_of_job import Ended, Written  # noqa: PLC0415
+        from dap_mux.rank.black_box import END  # noqa: PLC0415
+
+        found = None
+        for path in folder.glob(f"*{END}"):
+            with suppress(OSError, ValueError):
+                one = msgspec.json.decode(_content(path), type=Written)
+                if one.program and one.time >= max(self._since, found.time if found else 0.0):
+                    found = one
+        if found is None:
+            return None
+        return Ended(NO_RANK, socket.gethostname(), found.pid, found.time, written=found)
 
     def clear(self) -> None:
         """The job starts again."""
         self._of.clear()
+        self._since = time.time()
 
     def report(
-        self, code: int, missing: Iterable[RankId], options: LaunchOptions | RunOptions
+        self,
+        code: int,
+        missing: Iterable[RankId],
+        options: LaunchOptions | RunOptions,
+        launcher: Ended | None = None,
     ) -> None:
         """Print the block, and write the file of `--end-json`."""
         from dap_mux.pure.insight.end_of_job import end_of_job, lines_of  # noqa: PLC0415
 
-        end = end_of_job(code, [*self._ended()], missing, shlex.join(words_of(options)))
+        again = shlex.join(words_of(options))
+        end = end_of_job(code, [*self._ended()], missing, again, launcher)
         first, *rest = lines_of(end)
         alert(first)
         for line in rest:

@@ -7,7 +7,7 @@ import signal
 import socket
 from math import inf
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import anyio
 from anyio.abc import TaskGroup
@@ -41,6 +41,9 @@ from dap_mux.session.terminal_output import Echo, say, set_up_log
 from dap_mux.system.config import Config, LaunchOptions, RerunOptions, RunOptions
 from dap_mux.system.config.options import Address
 from dap_mux.system.temporary_folders import log_folder
+
+if TYPE_CHECKING:
+    from dap_mux.pure.insight.end_of_job import Ended
 
 # The clusters that a launched job meets become part of its session.
 
@@ -148,6 +151,7 @@ class LauncherRanks:
         self._launched = launched
         self._failures, self._exit_reasons = FailureReports(session), ExitReasons()
         self._ranks: dict[RankId, ForeignProcess | None] = {}
+        self._reported: set[RankId] = set()
         self._endings = Endings(self._exit_reasons)
 
     async def serve(self, job: Job) -> int:
@@ -167,6 +171,7 @@ class LauncherRanks:
     async def restart(self) -> None:
         """Start the launcher again. Raises UsageError."""
         self._endings.clear()
+        self._reported.clear()
         self._launched.start()
 
     def pids(self) -> list[int]:
@@ -175,8 +180,11 @@ class LauncherRanks:
 
     def report_end(self, code: int, options: RunOptions | LaunchOptions) -> None:
         """Print which rank failed first."""
-        missing = [id for id, process in self._ranks.items() if process is None]
-        self._endings.report(code, missing, options)
+        missing = [id for id in self._ranks if id not in self._reported]
+        self._endings.report(code, missing, options, self._failed_launcher())
+
+    def _failed_launcher(self) -> Ended | None:
+        return self._endings.of_launcher(self._launched.rendezvous)
 
     def signal_notice(self, _: signal.Signals, *, first: bool) -> str:
         """Every signal goes to the launcher."""
@@ -219,7 +227,7 @@ class LauncherRanks:
 
     async def _end(self, code: int) -> None:
         """The launcher's end is the job's; ranks that still run are released."""
-        if not self._session.knows_ranks:
+        if not self._session.knows_ranks and (not code or self._failed_launcher() is None):
             self._session.tell(NO_RANK_AT_ALL)
         self._session.driver.feed(inputs.JobEnded(code))
         with anyio.move_on_after(FINAL_MESSAGES_TIMEOUT_S):
@@ -245,18 +253,25 @@ class LauncherRanks:
     async def _report_ranks(self, job: Job, tasks: TaskGroup) -> None:
         async for report in self._launched.reports():
             record, process = report.record, report.process
-            if self._dial:
-                continue  # its reverse connection brings the same
-            endpoint = replace(endpoint_of(record), watched=process is not None)
-            if report.host != socket.gethostname() and record.host in LOOPBACK:
-                self._session.tell(f"rank {record.rank} {_out_of_reach(report)}")
-                endpoint = replace(endpoint, way_down=_out_of_reach(report))
             id = self._id_of(record)
             self._announce_group(id[0], record.world_size or 0)
             self._ranks[id] = process
-            self._session.rank_known(*id, endpoint)
+            self._reported.add(id)
+            if not self._dial:  # else its reverse connection brings the same
+                self._session.rank_known(*id, self._endpoint(report))
             if process is not None:
                 tasks.start_soon(self._watch, job, id, process)
+            else:
+                file = self._launched.failure_file(report.host, report.pid)
+                self._endings.note_elsewhere(id, report.host, report.pid, file)
+
+    def _endpoint(self, report: RankReport) -> Endpoint:
+        record = report.record
+        endpoint = replace(endpoint_of(record), watched=report.process is not None)
+        if report.host == socket.gethostname() or record.host not in LOOPBACK:
+            return endpoint
+        self._session.tell(f"rank {record.rank} {_out_of_reach(report)}")
+        return replace(endpoint, way_down=_out_of_reach(report))
 
     def _id_of(self, record: RankRecord) -> RankId:
         """Put the ranks of a second launcher in the same job into a group of their own."""
@@ -269,17 +284,19 @@ class LauncherRanks:
 
     def _announce_group(self, group: str, size: int) -> None:
         """Show all ranks of a group as soon as the first has reported the size."""
-        self._session.expect(size, files=FILES_PER_OWN_RANK)
+        if not self._dial:
+            self._session.expect(size, files=FILES_PER_OWN_RANK)
         for rank in range(size):
             id = (group, rank)
             if id not in self._ranks:
                 self._ranks[id] = None
                 port = self._launched.job.base_port + rank
-                self._session.rank_known(*id, Endpoint(LOOPBACK[0], port, announces=True))
+                if not self._dial:
+                    self._session.rank_known(*id, Endpoint(LOOPBACK[0], port, announces=True))
 
     async def _watch(self, job: Job, id: RankId, process: ForeignProcess) -> None:
         """Report the end of a rank's process; its exit code is known where it is the launcher."""
-        file = self._launched.failure_file(process)
+        file = self._launched.failure_file(socket.gethostname(), process.pid)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._failures.follow, lambda: [(id, file)])
             seen = await process.ended()

@@ -12,9 +12,10 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import PurePath
-from typing import Final
+from typing import Annotated, Final
 
-from msgspec import Struct, field
+from msgspec import Meta, Struct, field
+from msgspec.structs import replace
 
 from dap_mux.pure.insight.why.after_death import is_consequence
 from dap_mux.pure.printable import one_line
@@ -30,11 +31,16 @@ MAX_HOW: Final = 160
 STOPPED_BY: Final = frozenset({1, 2, 15})
 """SIGHUP, SIGINT and SIGTERM: by these a launcher ends the ranks that are left."""
 NEVER_CAME: Final = "never became a rank; what it printed, or its launcher, says why"
+CONSEQUENCES: Final = (
+    "the others failed for want of a rank: closed connections, time-outs, their launcher's signal"
+)
 IN_PEACE: Final = "in peace"
 """The kind of record of a program that has ended as it should."""
 WITHOUT_A_WORD: Final = "killed, or ended by a library without a word (exit code unknown)"
-UNCAUGHT: Final = 1
-"""Python's exit code after an exception."""
+UNCAUGHT, NO_PROGRAM = 1, 2
+"""Python's exit codes after an exception, and where it cannot open its program."""
+MAX_LINE: Final = 400
+MAX_VERSIONS: Final = 6
 _FRAME: Final = re.compile(r'  File "(.*)", line (\d+) in (.*)')
 _CURRENT: Final = "Current thread 0x"
 _THREAD: Final = "Thread 0x"
@@ -43,12 +49,17 @@ _SOURCE: Final = re.compile(r"^\[[^\]\s]*[/\\][^\]\s]*\] ")
 _ADVICE: Final = ". This is typically caused by"
 """How gloo goes on after what has happened."""
 _DIGITS: Final = re.compile(r"0x[0-9a-f]+|\d+")
+_FEW: Final = Meta(max_length=60)
+"""More than `black_box` writes."""
 # Ranks differ in these by nature, or they say nothing of the job.
 _NO_VERSIONS: Final = frozenset({"debugpy", "dap_mux"})
 
 
 class Written(Struct, frozen=True):
-    """A rank's own record of its failure (`dap_mux.rank.black_box`). `time`: its clock."""
+    """A rank's own record of its failure (`dap_mux.rank.black_box`). `time`: its clock.
+
+    `program`: the name of one that is no rank, a launcher's most likely.
+    """
 
     kind: str
     time: float
@@ -61,10 +72,11 @@ class Written(Struct, frozen=True):
     function: str = ""
     called: str = ""
     source: str = ""
-    stack: list[str] = []
-    values: dict[str, str] = {}
+    stack: Annotated[list[str], _FEW] = []
+    values: Annotated[dict[str, str], _FEW] = {}
     printed: str = ""
-    versions: dict[str, str] = {}
+    versions: Annotated[dict[str, str], _FEW] = {}
+    program: str = ""
 
 
 class Ended(Struct, frozen=True):
@@ -174,15 +186,22 @@ class EndOfJob(Struct, frozen=True):
 
 
 def end_of_job(
-    code: int, ranks: Sequence[Ended], missing: Iterable[RankId], again: str
+    code: int,
+    ranks: Sequence[Ended],
+    missing: Iterable[RankId],
+    again: str,
+    launcher: Ended | None = None,
 ) -> EndOfJob:
-    """Find the first rank. `again`: the command that started the job, without its options."""
+    """Find the first rank. `again`: the command that started the job, without its options.
+
+    `launcher`: what has failed that is no rank.
+    """
     failed = sorted((one for one in ranks if one.failed), key=lambda one: one.since)
     absent = [*missing]
     versions = _versions(ranks)
     named = name_ranks(absent, ranks[0].rank[0] if ranks else "job") if absent else ""
     if not failed:
-        return EndOfJob(code, None, [], named, versions)
+        return EndOfJob(code, _of_launcher(launcher, ranks), [], named, versions)
     causes = [one for one in failed if not one.is_consequence]
     if absent and not causes:
         return EndOfJob(code, _absent(named), _others(failed[0], failed), "", versions)
@@ -204,6 +223,15 @@ def _absent(ranks: str) -> First:
     """Describe ranks of which nothing is known but that the others have waited for them."""
     because = "what the others say is the consequence of another rank's absence or end"
     return First(ranks, NEVER_CAME, False, because, "", 0, None, "", Place(), [], [])
+
+
+def _of_launcher(one: Ended | None, ranks: Sequence[Ended]) -> First | None:
+    """Describe the failure of a program that is no rank, where it has written of one."""
+    if one is None or one.written is None:
+        return None
+    because = "no rank has failed" if ranks else "it failed before there was a rank"
+    described = _described(one, [], ranks, certain=True, because=because)
+    return replace(described, ranks=one_line(one.written.program))
 
 
 def _same(one: Ended, other: Ended) -> bool:
@@ -230,7 +258,7 @@ def _belief(first: Ended, alike: Sequence[Ended], rest: Sequence[Ended]) -> tupl
     if first.failure is not None:
         others = [one for one in others if one.code is not None or one.failure is not None]
     if not others:
-        return True, "what the others say is the consequence of another rank's end"
+        return True, CONSEQUENCES
     gap = others[0].since - first.since
     text = f"it failed {_seconds(gap)} before {_name([others[0]])}"
     if others[0].host != first.host:
@@ -279,6 +307,8 @@ def _how(one: Ended) -> str:
     if failure is None:
         crash = one.crash.partition("\n")[0].removeprefix("Fatal Python error: ").strip()
         words = one.reason or (WITHOUT_A_WORD if one.code is None else f"code {one.code}")
+        if one.code == NO_PROGRAM and one.written is not None:
+            crash = "Python could not open its program"
         return one_line(f"{words}: {crash}" if crash else words)
     if failure.kind == "exception":
         message = _short(failure.message)
@@ -368,13 +398,19 @@ def _seconds(gap: float) -> str:
 
 def lines_of(end: EndOfJob) -> list[str]:
     """Return the block, the first line being its heading; no word of a rank's makes a new line."""
-    return [*map(one_line, _lines(end))]
+    lines = [_bounded(one_line(line)) for line in _lines(end)]
+    return [*lines, f"  next    {one_line(end.next)}"] if end.next else lines
+
+
+def _bounded(line: str) -> str:
+    return line if len(line) <= MAX_LINE else f"{line[:MAX_LINE]}..."
 
 
 def _lines(end: EndOfJob) -> list[str]:
     first = end.first
     if first is None:
-        return [f"the job failed: exit code {end.code}; no rank of it failed", *_also(end)]
+        none = "no rank of it failed, as far as is known"
+        return [f"the job failed: exit code {end.code}; {none}", *_also(end)]
     guess = "" if first.certain else " (probably)"
     lines = [f"the job failed: exit code {end.code}; first{guess}: {first.ranks}, {first.how}"]
     if first.place.line:
@@ -401,7 +437,7 @@ def _also(end: EndOfJob) -> list[str]:
         lines[MAX_OTHERS:] = [f"  then    {len(lines) - MAX_OTHERS} more; --end-json has them"]
     if end.missing:
         lines.append(f"  missing {end.missing} never started")
-    for name, versions in end.versions.items():
+    for name, versions in [*end.versions.items()][:MAX_VERSIONS]:
         each = "; ".join(f"{version} on {of}" for version, of in versions.items())
         lines.append(f"  differ  {name}: {each}")
-    return [*lines, f"  next    {end.next}"] if end.next else lines
+    return lines

@@ -79,6 +79,13 @@ def worker_sets(name: bytes, value: bytes) -> None:
         become(place, orders)
 
 
+def note_failure(folder: str, error: BaseException) -> None:
+    """Write down the exception that ends a process which is no rank, for who has started it."""
+    from dap_mux.rank.black_box import note_launcher  # noqa: PLC0415  (it needs more than this)
+
+    note_launcher(Path(folder), error)
+
+
 def watch(loader: Any, name: str, call: Callable[..., None]) -> None:
     """Become the rank that a library says, when the module `name` of it is told; see `libraries`.
 

@@ -4,6 +4,7 @@ First comes the `sitecustomize` that Python would have taken without us, then ou
 Python of the job, launchers and helpers too, so it imports nothing before it is worth it.
 """
 
+import atexit
 import os
 import sys
 
@@ -57,6 +58,7 @@ def take_part() -> None:
     if os.environ.get(MARK) == pid:
         return
     note_ends(os.environ["DAP_MUX_RENDEZVOUS"])
+    atexit.register(note_own_end, os.environ["DAP_MUX_RENDEZVOUS"], pid)
     sys.meta_path.insert(0, Watcher())
     if SPAWNED in sys.orig_argv:
         heed_variables()
@@ -85,6 +87,13 @@ def note_ends(folder: str) -> None:
 
     if hasattr(os, "uname"):
         os.waitpid = waitpid
+
+
+def note_own_end(folder: str, pid: str) -> None:
+    """A launcher, or a program that is no rank yet, writes of what exception it ends."""
+    error = getattr(sys, "last_value", None)
+    if error is not None and pid == str(os.getpid()) != os.environ.get(MARK):
+        call("note_failure", folder, error)
 
 
 def heed_variables() -> None:
