@@ -224,15 +224,18 @@ class ForeignProcess:
         return procfs.exists(self.pid)
 
     async def ended(self) -> int | None:
-        """Wait until it has ended; return its exit code if its parent has not waited for it yet.
+        """Wait until it has ended; return its exit code.
 
-        torchrun looks ten times a second, so there it is known; mpirun waits at once.
+        None where its parent has waited for it (mpirun does so at once, torchrun ten times a
+        second), and the kernel is older than 6.15.
         """
         if self._descriptor is not None:
             await anyio.wait_readable(self._descriptor)
         while self.alive():  # noqa: ASYNC110  (there is no event)
             await anyio.sleep(ENDED_POLL_INTERVAL_S)
         status = procfs.wait_status(self.pid)
+        if status is None and self._descriptor is not None:
+            status = procfs.reaped_status(self._descriptor)
         return None if status is None else os.waitstatus_to_exitcode(status)
 
     def kill(self) -> None:

@@ -354,6 +354,11 @@ class Engine:
         """Return the ranks whose processes are not known to have ended."""
         return [rank.rank_id for rank in self.core.sorted_mains() if rank.phase is not Phase.GONE]
 
+    def hosts(self) -> dict[RankId, str]:
+        """Return the hosts of the ranks whose processes are known."""
+        known = [rank for rank in self.core.sorted_mains() if rank.endpoint.pid is not None]
+        return {rank.rank_id: rank.endpoint.host_name or rank.endpoint.host for rank in known}
+
     # Ranks
 
     def _link_said(self, event: inputs.LinkSaid) -> None:

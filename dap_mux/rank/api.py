@@ -21,6 +21,7 @@ from typing import Any
 import debugpy  # noqa: T100
 
 from dap_mux.rank import post_mortem
+from dap_mux.rank.black_box import kept_on_this_host
 from dap_mux.rank.debugger_wait import (
     OnTimeout,
     on_timeout_of,
@@ -348,6 +349,8 @@ def _told_of_failures(setup: Setup) -> list[Path]:
     folder = os.environ.get(RENDEZVOUS)
     if folder and Path(folder).is_dir():
         files.append(rendezvous_file(Path(folder)))
+    elif folder and not setup.traits:  # engines kill their workers, which would leave theirs
+        files.append(rendezvous_file(kept_on_this_host()))
     return [failure_file(file) for file in files]
 
 

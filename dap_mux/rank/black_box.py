@@ -15,8 +15,10 @@ import linecache
 import mmap
 import os
 import re
+import shutil
 import struct
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -31,6 +33,7 @@ from dap_mux.rank.injected.tensor_summary import seen
 from dap_mux.rank.ready import rendezvous_file, write_ready_file
 
 END, PRINTED, CRASH = ".end", ".printed", ".crash"
+FOLDER: Final = "dap-mux-ranks-kept-"
 IN_PEACE: Final = "in peace"
 COUNT_BYTES: Final = 8
 """At the start of the ring: how many bytes have been written in all."""
@@ -78,6 +81,8 @@ class BlackBox:
         """Python has come to its end: a process without this has been killed, or ended by C."""
         if os.getpid() == self._pid and not self._written:
             self._write({"kind": IN_PEACE, "code": 0})
+            if self._end.parent.name.startswith(FOLDER):
+                shutil.rmtree(self._end.parent, ignore_errors=True)
 
     def _write(self, about: dict[str, Any]) -> None:
         self._written = True
@@ -175,7 +180,23 @@ def note_launcher(folder: Path, error: BaseException) -> None:
     """Write down of what a process ends that is no rank: a launcher, or a program at its start."""
     path = rendezvous_file(folder).with_suffix(END)
     program = Path(sys.argv[0] if sys.argv else sys.executable).name
-    _write(path, {**_of_exception(error, error.__traceback__), "program": program})
+    about = {**_of_exception(error, error.__traceback__), "program": program}
+    worker = getattr(error, "error_index", None)
+    if isinstance(worker, int):  # torch.multiprocessing.spawn says of which its own failure is
+        code = getattr(error, "exit_code", None)
+        about |= {"worker": worker, "code": code, "message": str(error)[-MAX_MESSAGE:]}
+    _write(path, about)
+
+
+def kept_on_this_host() -> Path:
+    """Make a folder for the files of a rank whose session is on another host, and cannot see them.
+
+    It goes with the rank, unless that fails; what is left goes a day later, by the next `dap-mux
+    run` there (`dap_mux.system.temporary_folders`).
+    """
+    folder = Path(tempfile.mkdtemp(prefix=FOLDER))
+    (folder / ".running").touch()
+    return folder
 
 
 def printed(ring: bytes) -> str:

@@ -7,9 +7,9 @@ import os
 import shlex
 import socket
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -32,6 +32,18 @@ logger = logging.getLogger("dap_mux.session")
 MAX_BYTES: Final = 256 * 1024
 """Of each file; a rank's own files are smaller."""
 NO_RANK: Final = ("", -1)
+
+
+@dataclass(frozen=True)
+class Missing:
+    """What has left no files here: ranks that never came, and those that called from a host.
+
+    `launcher`: the failure of a program of the job's that is no rank.
+    """
+
+    ranks: Sequence[RankId] = ()
+    unseen: Mapping[RankId, str] = field(default_factory=dict)
+    launcher: Ended | None = None
 
 
 @dataclass(frozen=True)
@@ -131,18 +143,15 @@ class Endings:
         self._of.clear()
         self._since = time.time()
 
-    def report(
-        self,
-        code: int,
-        missing: Iterable[RankId],
-        options: LaunchOptions | RunOptions,
-        launcher: Ended | None = None,
-    ) -> None:
+    def report(self, code: int, missing: Missing, options: LaunchOptions | RunOptions) -> None:
         """Print the block, and write the file of `--end-json`."""
         from dap_mux.pure.insight.end_of_job import end_of_job, lines_of  # noqa: PLC0415
 
         again = shlex.join(words_of(options))
-        end = end_of_job(code, [*self._ended()], missing, again, launcher)
+        ended = [*self._ended()]
+        end = end_of_job(
+            code, ended, missing.ranks, again, launcher=missing.launcher, unseen=missing.unseen
+        )
         first, *rest = lines_of(end)
         alert(first)
         for line in rest:

@@ -24,7 +24,7 @@ from dap_mux.pure.errors import DapMuxError, NothingToConnect, UsageError
 from dap_mux.pure.printable import one_line
 from dap_mux.pure.rank_sets import RankId
 from dap_mux.session.dial_out import dial_variables
-from dap_mux.session.end_of_job import Endings, hold_text
+from dap_mux.session.end_of_job import Endings, Missing, hold_text
 from dap_mux.session.job import (
     FILES_PER_OWN_RANK,
     FailureReports,
@@ -181,7 +181,10 @@ class LauncherRanks:
     def report_end(self, code: int, options: RunOptions | LaunchOptions) -> None:
         """Print which rank failed first."""
         missing = [id for id in self._ranks if id not in self._reported]
-        self._endings.report(code, missing, options, self._failed_launcher())
+        hosts = self._session.driver.engine.hosts() if self._dial else {}
+        unseen = {id: hosts[id] for id in missing if id in hosts}
+        gone = Missing([id for id in missing if id not in unseen], unseen, self._failed_launcher())
+        self._endings.report(code, gone, options)
 
     def _failed_launcher(self) -> Ended | None:
         return self._endings.of_launcher(self._launched.rendezvous)

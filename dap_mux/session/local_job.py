@@ -18,7 +18,7 @@ from dap_mux.engine import inputs
 from dap_mux.pure.endpoint import Endpoint
 from dap_mux.pure.rank_sets import RankId, fold
 from dap_mux.session.dial_out import dial_variables
-from dap_mux.session.end_of_job import Endings, hold_text
+from dap_mux.session.end_of_job import Endings, Missing, hold_text
 from dap_mux.session.job import (
     FILES_PER_OWN_RANK,
     FailureReports,
@@ -141,7 +141,7 @@ class LocalRanks:
 
     def report_end(self, code: int, options: RunOptions | LaunchOptions) -> None:
         """Print which rank failed first."""
-        self._endings.report(code, (), options)
+        self._endings.report(code, Missing(), options)
 
     def signal_notice(self, _: signal.Signals, *, first: bool) -> str:
         """Say what the signal does."""

@@ -28,6 +28,10 @@ _ENDED: Final = frozenset("ZXx")  # a zombie has ended, too
 _CPU: Final = slice(11, 13)  # utime and stime
 _WAIT_STATUS: Final = 49  # index of exit_code, as below
 _STARTED: Final = 19  # index of starttime among the fields of stat from the third on
+# struct pidfd_info of include/uapi/linux/pidfd.h: its mask, what we do not ask for, and the status.
+_PIDFD_INFO: Final = struct.Struct("<Q52xi")
+_EXIT_INFO: Final = 1 << 3
+_PIDFD_GET_INFO: Final = 3 << 30 | _PIDFD_INFO.size << 16 | 0xFF << 8 | 11
 _SOCKET: Final = r"socket:\[(\d+)\]"
 
 Process = int | str
@@ -84,6 +88,21 @@ def wait_status(pid: Process) -> int | None:
     fields = (_read(pid, "stat") or "").rpartition(")")[2].split()
     known = len(fields) > _WAIT_STATUS and fields[0] == "Z"
     return int(fields[_WAIT_STATUS]) if known else None
+
+
+def reaped_status(pidfd: int) -> int | None:
+    """Return the status with which a process has ended that its parent has waited for.
+
+    None before that, and from a kernel older than 6.15.
+    """
+    try:
+        import fcntl  # noqa: PLC0415  (Windows has none)
+
+        about = fcntl.ioctl(pidfd, _PIDFD_GET_INFO, _PIDFD_INFO.pack(_EXIT_INFO, 0))
+    except (ImportError, OSError):
+        return None
+    mask, status = _PIDFD_INFO.unpack(about)
+    return int(status) if mask & _EXIT_INFO else None
 
 
 def parent(pid: Process) -> int | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePath
 from typing import Annotated, Final
 
@@ -30,18 +30,23 @@ MAX_OTHERS: Final = 6
 MAX_HOW: Final = 160
 STOPPED_BY: Final = frozenset({1, 2, 15})
 """SIGHUP, SIGINT and SIGTERM: by these a launcher ends the ranks that are left."""
-NEVER_CAME: Final = "never became a rank; what it printed, or its launcher, says why"
+NEVER_CAME: Final = "never reported here; what it printed, or its launcher, says why"
 CONSEQUENCES: Final = (
     "the others failed for want of a rank: closed connections, time-outs, their launcher's signal"
 )
 IN_PEACE: Final = "in peace"
 """The kind of record of a program that has ended as it should."""
 WITHOUT_A_WORD: Final = "killed, or ended by a library without a word (exit code unknown)"
+BY_ITSELF: Final = "ended by itself (exit code unknown)"
 UNCAUGHT, NO_PROGRAM = 1, 2
 """Python's exit codes after an exception, and where it cannot open its program."""
 MAX_LINE: Final = 400
-MAX_VERSIONS: Final = 6
-_FRAME: Final = re.compile(r'  File "(.*)", line (\d+) in (.*)')
+MAX_VERSIONS = MAX_HOSTS = 6
+KEPT: Final = "TMPDIR/dap-mux-ranks-kept-*"
+"""Where `black_box` keeps the files of a rank on a host that shares no folder with the session."""
+_NO_HOSTS: Final[Mapping[RankId, str]] = {}
+_FRAME: Final = re.compile(r'  File "(.*)", line (\d{1,9}),? in (.*)')
+_ERROR: Final = re.compile(r"^[A-Za-z_][\w.]*(?:: .*)?$", re.MULTILINE)
 _CURRENT: Final = "Current thread 0x"
 _THREAD: Final = "Thread 0x"
 _LIBRARY: Final = re.compile(r"[/\\](?:site|dist)-packages[/\\]|[/\\]lib[/\\]python3|^<frozen ")
@@ -58,7 +63,8 @@ _NO_VERSIONS: Final = frozenset({"debugpy", "dap_mux"})
 class Written(Struct, frozen=True):
     """A rank's own record of its failure (`dap_mux.rank.black_box`). `time`: its clock.
 
-    `program`: the name of one that is no rank, a launcher's most likely.
+    `program`: the name of one that is no rank, a launcher's most likely; `worker`: the number of
+    its process whose failure was the cause of its own.
     """
 
     kind: str
@@ -77,6 +83,7 @@ class Written(Struct, frozen=True):
     printed: str = ""
     versions: Annotated[dict[str, str], _FEW] = {}
     program: str = ""
+    worker: int | None = None
 
 
 class Ended(Struct, frozen=True):
@@ -112,6 +119,11 @@ class Ended(Struct, frozen=True):
         if self.code is None and self.failure is None:
             return bool(self.crash) or self.written is None
         return self.failure is not None or self.code != 0
+
+    @property
+    def is_wordless(self) -> bool:
+        """Whether nothing is known of it but that it has ended."""
+        return self.code is None and self.failure is None and not self.crash
 
     @property
     def since(self) -> float:
@@ -174,7 +186,8 @@ class Other(Struct, frozen=True):
 class EndOfJob(Struct, frozen=True):
     """The end of a job. `missing`: ranks that never started; `versions`: by package and rank.
 
-    `code`: the launcher's exit code as a shell shows it.
+    `code`: the launcher's exit code as a shell shows it. `unseen`: by host, ranks that called the
+    session from there, and have left what they leave on that host.
     """
 
     code: int
@@ -183,6 +196,7 @@ class EndOfJob(Struct, frozen=True):
     missing: str = ""
     versions: dict[str, dict[str, str]] = field(default_factory=dict)
     next: str = ""
+    unseen: dict[str, str] = field(default_factory=dict)
 
 
 def end_of_job(
@@ -190,39 +204,60 @@ def end_of_job(
     ranks: Sequence[Ended],
     missing: Iterable[RankId],
     again: str,
+    *,
     launcher: Ended | None = None,
+    unseen: Mapping[RankId, str] = _NO_HOSTS,
 ) -> EndOfJob:
     """Find the first rank. `again`: the command that started the job, without its options.
 
-    `launcher`: what has failed that is no rank.
+    `launcher`: what has failed that is no rank. `unseen`: the hosts of ranks that have left nothing
+    here.
     """
-    failed = sorted((one for one in ranks if one.failed), key=lambda one: one.since)
     absent = [*missing]
-    versions = _versions(ranks)
-    named = name_ranks(absent, ranks[0].rank[0] if ranks else "job") if absent else ""
-    if not failed:
-        return EndOfJob(code, _of_launcher(launcher, ranks), [], named, versions)
+    worker = _of_worker(launcher, absent)
+    if worker is not None:
+        ranks = [*ranks, worker]
+        absent.remove(worker.rank)
+    failed = sorted((one for one in ranks if one.failed), key=lambda one: one.since)
     causes = [one for one in failed if not one.is_consequence]
-    if absent and not causes:
-        return EndOfJob(code, _absent(named), _others(failed[0], failed), "", versions)
+    if causes and all(one.is_wordless for one in causes):
+        # Python has ended one, with an exit code that only its launcher knows: `raise SystemExit`.
+        quiet = [one for one in ranks if one.code is None and not one.failed]
+        if len(quiet) < len(failed):
+            causes = sorted([*quiet, *causes], key=lambda one: one.since)
+    by_host = _by_host(unseen)
+    end = EndOfJob(code, None, [], _named(absent), _versions(ranks), "", by_host)
+    if unseen and not causes:
+        where = f"which ran on {', '.join(by_host)}, out of this session's sight"
+        return replace(end, first=_absent([*unseen], where), others=_others(failed[:1], failed))
+    if absent and failed and not causes:
+        first_lost = _absent(absent, NEVER_CAME)
+        return replace(end, first=first_lost, others=_others(failed[:1], failed), missing="")
+    if not failed:
+        return replace(end, first=_of_launcher(launcher, ranks))
     first = (causes or failed)[0]
     alike = [one for one in failed if _same(one, first)]
-    rest = [one for one in failed if one not in alike]
+    rest = [one for one in failed if not _same(one, first)]
     certain, because = _belief(first, alike, rest)
-    return EndOfJob(
-        code,
-        _described(first, alike, ranks, certain=certain, because=because),
-        _others(first, rest),
-        named,
-        versions,
-        _next(first, again),
+    return replace(
+        end,
+        first=_described(first, alike, ranks, certain=certain, because=because),
+        others=_others([first], rest),
+        next=_next(first, again),
     )
 
 
-def _absent(ranks: str) -> First:
+def _by_host(unseen: Mapping[RankId, str]) -> dict[str, str]:
+    ranks: dict[str, list[RankId]] = defaultdict(list)
+    for rank, host in unseen.items():
+        ranks[host].append(rank)
+    return {host: _named(of) for host, of in ranks.items()}
+
+
+def _absent(ranks: Sequence[RankId], how: str) -> First:
     """Describe ranks of which nothing is known but that the others have waited for them."""
-    because = "what the others say is the consequence of another rank's absence or end"
-    return First(ranks, NEVER_CAME, False, because, "", 0, None, "", Place(), [], [])
+    because = "the others, as far as they failed, failed for want of another rank"
+    return First(_named(ranks), how, False, because, "", 0, None, "", Place(), [], [])
 
 
 def _of_launcher(one: Ended | None, ranks: Sequence[Ended]) -> First | None:
@@ -232,6 +267,25 @@ def _of_launcher(one: Ended | None, ranks: Sequence[Ended]) -> First | None:
     because = "no rank has failed" if ranks else "it failed before there was a rank"
     described = _described(one, [], ranks, certain=True, because=because)
     return replace(described, ranks=one_line(one.written.program))
+
+
+def _of_worker(launcher: Ended | None, absent: Sequence[RankId]) -> Ended | None:
+    """Return what `torch.multiprocessing.spawn` has said of a process that never became a rank."""
+    said = launcher.written if launcher is not None else None
+    if launcher is None or said is None:
+        return None
+    rank = next((one for one in absent if one[1] == said.worker), None)
+    if rank is None:
+        return None
+    written, errors = None, _ERROR.findall(said.message)
+    if said.code is None and errors:
+        kind, _, message = errors[-1].partition(": ")
+        own = [each for each in _FRAME.findall(said.message) if not _LIBRARY.search(each[0])]
+        file, line, function = own[-1] if own else ("", "0", "")
+        name = kind.rpartition(".")[2]
+        written = Written("exception", said.time, 0, name, message, None, file, int(line), function)
+    reason = said.message.partition(" terminated with ")[2]
+    return Ended(rank, launcher.host, 0, launcher.at, said.code, reason, written)
 
 
 def _same(one: Ended, other: Ended) -> bool:
@@ -253,6 +307,8 @@ def _belief(first: Ended, alike: Sequence[Ended], rest: Sequence[Ended]) -> tupl
         return True, "no other rank failed"
     if first.is_consequence:
         return False, "it was the earliest, but says itself that another rank was missing or slow"
+    if first.is_wordless and not first.failed:
+        return False, "it came to its end before the others, which were killed or failed after it"
     # Who ends without a word after a failure that is known has most likely been ended for it.
     others = [one for one in rest if not one.is_consequence]
     if first.failure is not None:
@@ -306,7 +362,8 @@ def _how(one: Ended) -> str:
     failure = one.failure
     if failure is None:
         crash = one.crash.partition("\n")[0].removeprefix("Fatal Python error: ").strip()
-        words = one.reason or (WITHOUT_A_WORD if one.code is None else f"code {one.code}")
+        unknown = WITHOUT_A_WORD if one.written is None else BY_ITSELF
+        words = one.reason or (unknown if one.code is None else f"code {one.code}")
         if one.code == NO_PROGRAM and one.written is not None:
             crash = "Python could not open its program"
         return one_line(f"{words}: {crash}" if crash else words)
@@ -325,8 +382,8 @@ def _short(message: str) -> str:
     return line if len(line) <= MAX_HOW else f"{line[:MAX_HOW]}..."
 
 
-def _others(first: Ended, rest: Sequence[Ended]) -> list[Other]:
-    """Return the others, those that ended alike together."""
+def _others(first: Sequence[Ended], rest: Sequence[Ended]) -> list[Other]:
+    """Return the others, those that ended alike together. `first`: since when time is counted."""
     groups: dict[tuple[str, str], list[Ended]] = defaultdict(list)
     for one in rest:
         groups[_DIGITS.sub("#", _how(one)), str(_place(one))].append(one)
@@ -335,7 +392,7 @@ def _others(first: Ended, rest: Sequence[Ended]) -> list[Other]:
         place, how = _place(group[0]), _how(group[0])
         where = f" at {place}" if place.line else ""
         called = f", which called {place.called}" if place.called else ""
-        after = max(0.0, min(one.since for one in group) - first.since)
+        after = max(0.0, min(one.since for one in group) - first[0].since)
         found.append(Other(_name(group), after, f"{how}{where}{called}"))
     return found
 
@@ -385,8 +442,11 @@ def _next(first: Ended, again: str) -> str:
 
 
 def _name(of: Sequence[Ended]) -> str:
-    ids = [one.rank for one in of]
-    return name_ranks(ids, ids[0][0])
+    return _named([one.rank for one in of])
+
+
+def _named(ids: Sequence[RankId]) -> str:
+    return name_ranks(ids, ids[0][0]) if ids else ""
 
 
 def _seconds(gap: float) -> str:
@@ -436,7 +496,9 @@ def _also(end: EndOfJob) -> list[str]:
     if len(lines) > MAX_OTHERS:
         lines[MAX_OTHERS:] = [f"  then    {len(lines) - MAX_OTHERS} more; --end-json has them"]
     if end.missing:
-        lines.append(f"  missing {end.missing} never started")
+        lines.append(f"  missing {end.missing} never started, or out of this session's reach")
+    for host, ranks in [*end.unseen.items()][:MAX_HOSTS]:
+        lines.append(f"  unseen  {ranks}: what they left is on {host}, in {KEPT}")
     for name, versions in [*end.versions.items()][:MAX_VERSIONS]:
         each = "; ".join(f"{version} on {of}" for version, of in versions.items())
         lines.append(f"  differ  {name}: {each}")

@@ -62,11 +62,11 @@ class HookOptions:
 
 
 def take_part() -> None:
-    """Become a rank, if this process is one."""
-    orders = _orders()
-    place = claimed_place(os.environ, orders.outer, sys.orig_argv, os.getpid())
-    if place is not None:
-        become(place, orders)
+    """Become a rank, if this process is one and the session that has started it can be reached."""
+    place = claimed_place(os.environ, _orders().outer, sys.orig_argv, os.getpid())
+    if place is not None and not joins_session(place):
+        os.environ[MARK] = str(os.getpid())  # its children say nothing more
+        say_out_of_reach(place)
 
 
 def worker_sets(name: bytes, value: bytes) -> None:
@@ -135,7 +135,7 @@ def _is_worker() -> bool:
     return processes is not None and processes.parent_process() is not None
 
 
-def joins_session(place: Place, traits: Mapping[str, object]) -> bool:
+def joins_session(place: Place, traits: Mapping[str, object] | None = None) -> bool:
     """Become a rank of the session that has started the job; False where it is out of reach."""
     if os.environ.get("DAP_MUX_DIAL") or Path(os.environ.get(RENDEZVOUS, "")).is_dir():
         become(place, _orders(), traits)

@@ -110,7 +110,7 @@ def test_an_unknown_exit_code_is_a_failure_unless_python_came_to_its_end() -> No
 
 def test_where_all_say_that_another_is_missing_it_is_the_one_that_never_came() -> None:
     timed_out = [raised(each, 10.0, "DistStoreError", "Timed out after 61 s") for each in (0, 1)]
-    assert "first (probably): rank 2, never became a rank" in first_line(*timed_out, missing=(2,))
+    assert "first (probably): rank 2, never reported here" in first_line(*timed_out, missing=(2,))
     assert "first (probably): rank" in first_line(*timed_out)
 
 
