@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from itertools import cycle
 from pathlib import Path
@@ -17,6 +18,8 @@ import pytest
 
 from tests.launchers.launching import PAGE, STARTS, documented, launch, line
 from tests.launchers.tools import environment
+from tests.support.hosts.private_network import possible
+from tests.support.hosts.slurm_cluster import slurm_cluster
 from tests.support.processes.commands import User, user
 from tests.support.processes.mpi import mpi_environ
 from tests.support.processes.proc_net import free_ports
@@ -90,19 +93,36 @@ WAYS: Final = {
     "run": Way("torch", ("-n", "4"), "sockets"),
     "spawn": Way("torch", ("--", "python"), "spawn"),
 }
+ELSE: Final = {
+    "accelerate": Way(
+        "mpich",
+        (
+            *("--", "accelerate", "launch", "--cpu", "--main_process_port", "{port}"),
+            *("--mpirun_hostfile", "hosts", "--num_processes", "4"),
+        ),
+    ),
+    "srun": Way("torch", ("--", "srun", "-K1", "-N1", "-n4", "python"), "sockets"),
+}
+"""As slow as each is, each kind is tried with these in `make test-crashes` alone."""
 EVERY: Final = "DAP_MUX_ALL_CRASHES"
 # The ranks of `run -n` go on without one that never comes.
 EARLY: Final = ("import", "syntax", "port", "config")
-ONE_EACH: Final = [
+ONE_EACH = [
     (kind, "torchrun" if kind in EARLY else way)
     for kind, way in zip(KINDS, cycle(WAYS), strict=False)
 ]
-ALL: Final = [(kind, way) for kind in KINDS for way in WAYS if way != "run" or kind not in EARLY]
+EVERY_WAY: Final = {**WAYS, **ELSE}
+ONE_EACH += [("value", "accelerate"), ("_exit", "srun")]
+ALL: Final = [
+    (kind, way) for kind in KINDS for way in EVERY_WAY if way != "run" or kind not in EARLY
+]
 
 
 @pytest.mark.parametrize(("kind", "way"), ALL if os.environ.get(EVERY) else ONE_EACH)
-async def test_the_block_names_the_first_rank_and_why(user: User, kind: str, way: str) -> None:
-    end, err = await failed(user, kind, way)
+async def test_the_block_names_the_first_rank_and_why(
+    user: User, kind: str, way: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    end, err = await failed(user, kind, way, tmp_path_factory.mktemp("cluster"))
     first = end["first"]
     assert first["ranks"] == "rank 2", err
     assert KINDS[kind].how in first["how"], err
@@ -132,10 +152,12 @@ def kinds_of(block: str) -> list[str]:
     return [line for line in lines if not line.startswith("  then ")]
 
 
-async def failed(user: User, kind: str, way: str) -> tuple[dict[str, Any], str]:
+async def failed(user: User, kind: str, way: str, base: Path) -> tuple[dict[str, Any], str]:
     """Run the job to its end; what `--end-json` says, and the terminal."""
-    started = WAYS[way]
-    path = f"{environment(started.engine)}{os.pathsep}{user.environ['PATH']}"
+    started = EVERY_WAY[way]
+    paths = [str(environment("torch")), str(environment(started.engine)), user.environ["PATH"]]
+    path = os.pathsep.join(paths[started.engine != "mpich" :])
+    (user.folder / "hosts").write_text("localhost:4\n", "utf-8")
     environ = {
         **mpi_environ(user.folder),
         "PATH": path,
@@ -145,9 +167,16 @@ async def failed(user: User, kind: str, way: str) -> tuple[dict[str, Any], str]:
         "DAP_MUX_BASE_PORT": str(free_ports(8)),
     }
     file = user.folder / "end.json"
-    words = ("run", "--no-wait", "--end-json", str(file), *started.words)
-    run = await user.start(*words, str(PROGRAM), kind, started.style, env=environ)
-    done = await run.ends(within=STARTS)
+    given = [word.format(port=environ["MASTER_PORT"]) for word in started.words]
+    words = ("run", "--no-wait", "--end-json", str(file), *given)
+    async with AsyncExitStack() as stack:
+        if way == "srun":
+            if not possible():
+                pytest.skip("only root may make hosts with own networks")
+            cluster = await stack.enter_async_context(slurm_cluster(base))
+            environ |= cluster.environ
+        run = await user.start(*words, str(PROGRAM), kind, started.style, env=environ)
+        done = await run.ends(within=STARTS)
     assert done.code not in (0, 125), done.err
     await user.nothing_is_left(within=STARTS)
     end: dict[str, Any] = json.loads(file.read_text("utf-8"))

@@ -18,6 +18,7 @@ from typing import Any
 
 KIND, STYLE = sys.argv[1:3]
 CULPRIT, RANKS, STEPS = 2, 4, 400
+NUMBERS = ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID")
 
 
 def early(rank: int) -> None:
@@ -150,8 +151,12 @@ def joined(address: tuple[str, int]) -> socket.socket:
     return peer
 
 
+def own_rank() -> int:
+    return int(next(os.environ[name] for name in NUMBERS if name in os.environ))
+
+
 def with_mpi() -> None:
-    early(int(os.environ.get("OMPI_COMM_WORLD_RANK") or os.environ["PMI_RANK"]))
+    early(own_rank())
     from mpi4py import MPI
 
     work(MPI.COMM_WORLD.rank, MPI.COMM_WORLD.allreduce)
@@ -166,7 +171,7 @@ def main() -> None:
         multiprocessing.spawn(with_torch, (RANKS,), nprocs=RANKS)
     else:
         start = with_torch if STYLE == "torch" else with_sockets
-        start(int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]))
+        start(own_rank(), RANKS)
 
 
 if __name__ == "__main__":
