@@ -23,6 +23,7 @@ from dap_mux.rank.in_process import the_debugger
 from dap_mux.rank.injected.attach.pydevd_patches import MADE_UP
 from dap_mux.rank.injected.attach.tracing import untraced
 from dap_mux.rank.ready import say, write_ready_file
+from dap_mux.rank.stack_answers import answer_looks
 
 # An audit hook for one event that runs no Python at all the others.
 #
@@ -195,6 +196,8 @@ class Watch:
     ) -> None:
         self._told = told
         self._box = BlackBox(told[0]) if told else None
+        if told:
+            answer_looks(told[0])
         self._place = place
         self._hold_for = hold
         self._address = address

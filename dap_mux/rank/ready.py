@@ -15,6 +15,8 @@ DEFAULT_GROUP = "job"
 NO_TRAITS: Mapping[str, object] = {}
 EVERY_ADDRESS = ("0.0.0.0", "::")  # noqa: S104  (read, not bound)
 RENDEZVOUS = "DAP_MUX_RENDEZVOUS"
+STACKS = ".stacks"
+"""The end of the name of the socket on which a rank tells its stacks (`stack_answers`)."""
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 

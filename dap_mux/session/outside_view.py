@@ -43,6 +43,7 @@ from dap_mux.pure.printable import one_line
 from dap_mux.pure.rank_sets import RankId
 from dap_mux.rank.injected.evidence.source_code import polls
 from dap_mux.rank.injected.evidence.thread_states import children, thread_state
+from dap_mux.rank.ready import STACKS
 from dap_mux.shell.local_machine import read_processes
 from dap_mux.system import procfs
 from dap_mux.system.user_files import open_regular, startable
@@ -170,19 +171,29 @@ async def _sample(
     if not one.process.runs:
         one.problem = ENDED
         return
-    py_spy = find_py_spy(pid)
-    if py_spy is None:
-        one.problem = NO_PY_SPY
-        return
     async with spies:
         try:
-            threads = threads_in(await dump(py_spy, pid))
+            threads = threads_in(await _dump_or_ask(pid))
         except (NoDump, PeerFault) as error:
             one.problem = str(error)
             return
     one.variables = variables_of(threads, pid)
     # One after the other: threads of ours would read the same sources at once.
     one.samples.append(await anyio.to_thread.run_sync(_sample_of, threads, one, limiter=readers))
+
+
+async def _dump_or_ask(pid: int) -> bytes:
+    """Return a dump of py-spy's, or what a rank of `dap-mux run` tells. Raises NoDump."""
+    py_spy = find_py_spy(pid)
+    try:
+        if py_spy is None:
+            raise NoDump(NO_PY_SPY)
+        return await dump(py_spy, pid)
+    except NoDump:
+        asked = await ask_rank(pid)
+        if asked is None:
+            raise
+        return asked
 
 
 def _sample_of(threads: Any, one: OutsideRank) -> Sample:
@@ -290,6 +301,37 @@ async def dump(py_spy: str, pid: int) -> bytes:
     if len(done.stdout) > MAX_DUMP_BYTES:
         raise NoDump(f"py-spy printed {len(done.stdout) >> 20} MB")
     return done.stdout
+
+
+ASK_TIMEOUT_S: Final = 1.0
+SILENT: Final = (
+    f"it did not tell its stacks within {ASK_TIMEOUT_S:g} s: it is stopped, or a library keeps "
+    "Python's lock (GIL)"
+)
+
+
+async def ask_rank(pid: int) -> bytes | None:
+    """Return what a rank of `dap-mux run` says of its threads, None where it cannot be asked.
+
+    For that nobody need be allowed to read its memory (`dap_mux.rank.stack_answers`). Raises NoDump
+    where it does not answer.
+    """
+    path = procfs.unix_socket(pid, STACKS)
+    if not path:
+        return None
+    told = bytearray()
+    try:
+        with anyio.fail_after(ASK_TIMEOUT_S):
+            async with await anyio.connect_unix(path) as stream:
+                async for part in stream:
+                    told += part
+                    if len(told) > MAX_DUMP_BYTES:
+                        raise NoDump("it says too much of its stacks")
+    except TimeoutError:
+        raise NoDump(SILENT) from None
+    except (OSError, anyio.BrokenResourceError):
+        return None
+    return bytes(told)
 
 
 def _reason(said: str) -> str:

@@ -32,6 +32,7 @@ _STARTED: Final = 19  # index of starttime among the fields of stat from the thi
 _PIDFD_INFO: Final = struct.Struct("<Q52xi")
 _EXIT_INFO: Final = 1 << 3
 _PIDFD_GET_INFO: Final = 3 << 30 | _PIDFD_INFO.size << 16 | 0xFF << 8 | 11
+_UNIX_UNCONNECTED: Final = "01"
 _SOCKET: Final = r"socket:\[(\d+)\]"
 
 Process = int | str
@@ -277,6 +278,17 @@ def decode_host(address: str) -> str:
     words = struct.unpack(f">{len(packed) // 4}I", packed)
     found = ipaddress.ip_address(struct.pack(f"={len(words)}I", *words))
     return str(getattr(found, "ipv4_mapped", None) or found)
+
+
+def unix_socket(pid: Process, suffix: str) -> str:
+    """Return the path of the Unix socket with a suffix on which a process listens, "" for none."""
+    mine = socket_inodes(pid)
+    with suppress(OSError):
+        for line in (folder(pid) / "net/unix").read_text("utf-8", "replace").splitlines():
+            *_, state, inode, path = [*line.split(maxsplit=7), ""][5:8]
+            if path.endswith(suffix) and state == _UNIX_UNCONNECTED and inode in mine:
+                return path
+    return ""
 
 
 def socket_inodes(pid: Process) -> set[str]:
