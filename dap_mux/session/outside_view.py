@@ -173,7 +173,7 @@ async def _sample(
         return
     async with spies:
         try:
-            threads = threads_in(await _dump_or_ask(pid))
+            threads = threads_in(await _dump_or_ask(pid, silent=one.problem == SILENT))
         except (NoDump, PeerFault) as error:
             one.problem = str(error)
             return
@@ -182,14 +182,19 @@ async def _sample(
     one.samples.append(await anyio.to_thread.run_sync(_sample_of, threads, one, limiter=readers))
 
 
-async def _dump_or_ask(pid: int) -> bytes:
-    """Return a dump of py-spy's, or what a rank of `dap-mux run` tells. Raises NoDump."""
+async def _dump_or_ask(pid: int, *, silent: bool) -> bytes:
+    """Return a dump of py-spy's, or what a rank of `dap-mux run` tells. Raises NoDump.
+
+    `silent`: it has not answered before, and is not asked again.
+    """
     py_spy = find_py_spy(pid)
     try:
         if py_spy is None:
             raise NoDump(NO_PY_SPY)
         return await dump(py_spy, pid)
     except NoDump:
+        if silent:
+            raise NoDump(SILENT) from None
         asked = await ask_rank(pid)
         if asked is None:
             raise
