@@ -236,7 +236,7 @@ def end_of_job(
     if not failed:
         return replace(end, first=_of_launcher(launcher, ranks))
     first = (causes or failed)[0]
-    alike = [one for one in failed if _same(one, first)]
+    alike = [one for one in failed if _same(one, first)] or [first]
     rest = [one for one in failed if not _same(one, first)]
     certain, because = _belief(first, alike, rest)
     return replace(

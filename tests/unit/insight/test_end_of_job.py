@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import signal
+import time
 from typing import Final
 
 import pytest
+from msgspec.structs import replace
 
 from dap_mux.pure.insight.end_of_job import IN_PEACE, Ended, Written, end_of_job, lines_of
 
@@ -146,3 +148,107 @@ def test_control_characters_of_a_rank_are_shown() -> None:
     nasty = raised(2, 9.0, "ValueError", "x\x1b[2J\ny\x07z")
     assert not any(one in line for line in lines_of(end_of_job(1, [nasty], [], COMMAND))
                    for one in "\x1b\x07\n")  # fmt: skip
+
+
+def of_launcher(
+    error: str, message: str, worker: int | None = None, code: int | None = None
+) -> Ended:
+    written = Written(
+        "exception", 11.0, 99, error, message, code, program="torchrun", worker=worker
+    )
+    return Ended(("", -1), "a", 99, 11.0, written=written)
+
+
+def test_a_launcher_that_failed_before_there_was_a_rank() -> None:
+    failed = of_launcher("DistNetworkError", "port: 29500, EADDRINUSE")
+    lines = lines_of(end_of_job(1, [], [], COMMAND, launcher=failed))
+    assert lines[0].endswith("first: torchrun, DistNetworkError: port: 29500, EADDRINUSE")
+    assert "  because it failed before there was a rank" in lines
+
+
+SPAWNED: Final = """
+
+-- Process 2 terminated with the following error:
+Traceback (most recent call last):
+  File "/env/lib/python3.11/site-packages/torch/multiprocessing/spawn.py", line 90, in _wrap
+    fn(i, *args)
+  File "/app/train.py", line 28, in main
+    import no_such_package
+ModuleNotFoundError: No module named 'no_such_package'
+"""
+
+
+@pytest.mark.parametrize(
+    ("said", "code", "how", "place"),
+    [
+        (SPAWNED, None, "ModuleNotFoundError: No module named 'no_such_package'", "train.py:28"),
+        ("process 2 terminated with exit code 3", 3, "exit code 3", None),
+        ("process 2 terminated with signal SIGSEGV", -11, "signal SIGSEGV", None),
+    ],
+)
+def test_a_worker_that_never_became_a_rank(
+    said: str, code: int | None, how: str, place: str | None
+) -> None:
+    """`torch.multiprocessing.spawn` says of which of its processes it ends."""
+    spawner = of_launcher("ProcessRaisedException", said, 2, code)
+    ended_by = [ended(each, 10.5, -15, reason="SIGTERM (15)") for each in (0, 1, 3)]
+    lines = lines_of(end_of_job(1, ended_by, [("job", 2)], COMMAND, launcher=spawner))
+    assert lines[0].endswith(f"first: rank 2, {how}")
+    assert (place is None) or lines[1].startswith(f"  at      {place} in main")
+    assert not any("missing" in line for line in lines)
+
+
+def test_ranks_of_hosts_that_share_no_folder_are_named_with_where_their_files_are() -> None:
+    closed = raised(0, 10.0, "RuntimeError", CLOSED)
+    unseen = {("job", each): "node2" for each in (2, 3)}
+    lines = lines_of(end_of_job(1, [closed], [], COMMAND, unseen=unseen))
+    assert "first (probably): ranks 2-3, which ran on node2, out of" in lines[0]
+    assert (
+        "  unseen  ranks 2-3: what they left is on node2, in TMPDIR/dap-mux-ranks-kept-*" in lines
+    )
+
+
+def test_who_ended_by_itself_comes_before_those_that_ended_without_a_word() -> None:
+    """`raise SystemExit("no config")`, where mpirun alone knows the exit codes."""
+    peace = Written(IN_PEACE, 9.0, 102, code=0)
+    ranks = [
+        Ended(("job", 2), "a", 102, 9.5, None, "", peace, "", "no config\n"),
+        ended(0, 9.8, None),
+        *(ended(each, 9.9, -15, reason="SIGTERM (15)") for each in (1, 3)),
+    ]
+    lines = lines_of(end_of_job(1, ranks, [], COMMAND))
+    assert "first (probably): rank 2, ended by itself (exit code unknown)" in lines[0]
+    assert "  printed no config" in lines
+
+
+def test_a_program_that_is_not_there() -> None:
+    peace = Written(IN_PEACE, 9.0, 102, code=0)
+    one = Ended(("job", 2), "a", 102, 9.5, 2, "exit code 2", peace)
+    assert first_line(one).endswith("rank 2, exit code 2: Python could not open its program")
+
+
+MANY: Final = 512
+CULPRIT: Final = 300
+
+
+def of_many(culprit: Ended, number: int, message: str) -> Ended:
+    if number == CULPRIT:
+        return culprit
+    one = raised(number, 10.4, "RuntimeError", message.format(number, chr(97 + number % 26)), 9)
+    return replace(one, printed="step 1\n" * 500)
+
+
+@pytest.mark.parametrize("message", ["Connection closed by peer [10.0.0.1]:{}", "broken pipe {1}"])
+def test_the_block_of_many_ranks_is_short_and_quick(message: str) -> None:
+    culprit = raised(CULPRIT, 10.0, "ValueError", "no rows" + " and more" * 1000)
+    ranks = [of_many(culprit, number, message) for number in range(MANY)]
+    began = time.process_time()
+    lines = lines_of(end_of_job(1, ranks, [], COMMAND))
+    assert time.process_time() - began < 2
+    assert f"first: rank {CULPRIT}, ValueError: no rows" in lines[0]
+    assert len(lines) < 14
+    assert max(map(len, lines)) < 420
+    if "[" in message:
+        assert any(
+            line.startswith("  then    ranks 0-299,301-511, 400 ms later:") for line in lines
+        )
