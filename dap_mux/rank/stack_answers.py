@@ -1,10 +1,8 @@
 """Answers who looks from outside with this process's stacks, in the format of py-spy's own dumps.
 
 For where py-spy is missing, or the system lets nobody read another process's memory: see
-`dap_mux.session.outside_view`. It needs the GIL, as whoever runs Python code does. `faulthandler`
-does not, and is no way to look at a process that is to live on: it reads frames while they change.
-From a signal, with all threads, Pythons 3.10 to 3.13 at work in four threads died of SIGSEGV at
-look 7 to 1,365; with the main thread alone still 3.10 at look 2,476 and 3.13 at look 1,524.
+`dap_mux.session.outside_view`. It needs the GIL; `faulthandler` does not, and kills processes:
+docs/internals/debugpy.md#a-dump-without-the-gil-kills-a-process-at-work
 """
 
 from __future__ import annotations
@@ -21,6 +19,7 @@ from typing import Any, Final
 
 from dap_mux.rank.black_box import SECRET
 from dap_mux.rank.in_process import hide_from_debugger
+from dap_mux.rank.injected.evidence.stacks import no_collection
 from dap_mux.rank.ready import STACKS
 
 SEND_TIMEOUT_S: Final = 2.0
@@ -56,7 +55,9 @@ def _serve(door: socket.socket) -> None:
             return
         with peer, suppress(Exception):  # whoever asked has gone; no program may fail for it
             peer.settimeout(SEND_TIMEOUT_S)
-            peer.sendall(json.dumps(_stacks()).encode("utf-8", "replace"))
+            with no_collection():
+                stacks = _stacks()
+            peer.sendall(json.dumps(stacks).encode("utf-8", "replace"))
 
 
 def _stacks() -> list[dict[str, Any]]:

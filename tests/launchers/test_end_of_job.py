@@ -101,7 +101,7 @@ ELSE: Final = {
             *("--mpirun_hostfile", "hosts", "--num_processes", "4"),
         ),
     ),
-    "srun": Way("torch", ("--", "srun", "-K1", "-N1", "-n4", "python"), "sockets"),
+    "srun": Way("torch", ("--", "srun", "--kill-on-bad-exit", "-N1", "-n4", "python"), "sockets"),
 }
 """As slow as each is, each kind is tried with these in `make test-crashes` alone."""
 EVERY: Final = "DAP_MUX_ALL_CRASHES"
