@@ -84,6 +84,11 @@ async def told(pid: int) -> list[dict[str, Any]]:
     return threads
 
 
+async def forever(pid: int) -> None:
+    while True:
+        await told(pid)
+
+
 async def test_where_a_rank_waits(tmp_path: Path) -> None:
     with running(tmp_path, "waits") as (pid, line):
         line()
@@ -101,8 +106,7 @@ async def test_a_rank_that_cannot_answer(tmp_path: Path) -> None:
     with running(tmp_path, "keeps_the_gil") as (pid, line):
         line()
         with pytest.raises(NoDump) as silent:
-            while True:  # it may answer until it is in C
-                await told(pid)
+            await forever(pid)  # it may answer until it is in C
     assert str(silent.value) == SILENT
 
 
