@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import socket
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from itertools import cycle
@@ -104,6 +105,26 @@ ELSE: Final = {
     "srun": Way("torch", ("--", "srun", "--kill-on-bad-exit", "-N1", "-n4", "python"), "sockets"),
 }
 """As slow as each is, each kind is tried with these in `make test-crashes` alone."""
+HOSTS: Final = """\
+there="$1"; shift
+for RANK in 0 1 2 3; do
+    export RANK WORLD_SIZE=4
+    if [ $RANK -lt 2 ]; then python "$@" &
+    else unshare -u sh -c 'hostname node2; exec "$@"' sh env $there python "$@" &
+    fi
+done
+wait
+exit 1
+"""
+"""Ranks 2 and 3 run on a host of another name; `there`: what is different on it."""
+UNSHARED: Final = "DAP_MUX_RENDEZVOUS=/nonexistent"
+_HOSTS: Final = ("--", "sh", "hosts.sh")
+ON_HOSTS: Final = {
+    "shared": Way("torch", (*_HOSTS, "SHARED=1"), "sockets"),
+    "shared-dial": Way("torch", ("--dial", *_HOSTS, "SHARED=1"), "sockets"),
+    "unshared-dial": Way("torch", ("--dial", *_HOSTS, UNSHARED), "sockets"),
+    "unshared": Way("torch", (*_HOSTS, UNSHARED), "sockets"),
+}
 EVERY: Final = "DAP_MUX_ALL_CRASHES"
 # The ranks of `run -n` go on without one that never comes.
 EARLY: Final = ("import", "syntax", "port", "config")
@@ -111,10 +132,10 @@ ONE_EACH = [
     (kind, "torchrun" if kind in EARLY else way)
     for kind, way in zip(KINDS, cycle(WAYS), strict=False)
 ]
-EVERY_WAY: Final = {**WAYS, **ELSE}
+LAUNCHERS: Final = {**WAYS, **ELSE}
 ONE_EACH += [("value", "accelerate"), ("_exit", "srun")]
 ALL: Final = [
-    (kind, way) for kind in KINDS for way in EVERY_WAY if way != "run" or kind not in EARLY
+    (kind, way) for kind in KINDS for way in LAUNCHERS if way != "run" or kind not in EARLY
 ]
 
 
@@ -133,6 +154,52 @@ async def test_the_block_names_the_first_rank_and_why(
     assert block[-1].startswith("  next    dap-mux run --"), err
     for other in end["others"]:
         assert "2" not in other["ranks"], err
+
+
+on_hosts = pytest.mark.skipif(not possible(), reason="only root may name a host")
+
+
+@on_hosts
+@pytest.mark.parametrize("way", ["shared", "shared-dial"])
+async def test_ranks_of_another_host_that_shares_the_folder(
+    user: User, way: str, tmp_path: Path
+) -> None:
+    end, err = await failed(user, "value", way, tmp_path)
+    first = end["first"]
+    assert (first["ranks"], first["host"]) == ("rank 2", "node2"), err
+    assert first["place"]["line"] == line(PROGRAM, MARKS["value"]), err
+    assert (end["missing"], end["unseen"]) == ("", {}), err
+
+
+@on_hosts
+@pytest.mark.parametrize("way", ["unshared", "unshared-dial"])
+async def test_ranks_of_another_host_that_leave_their_files_there(
+    user: User, way: str, tmp_path: Path
+) -> None:
+    """Without `--dial` the session never hears of them; they run on without a debugger."""
+    end, err = await failed(user, "value", way, tmp_path)
+    first = end["first"]
+    assert (first["ranks"], first["certain"]) == ("ranks 2-3", False), err
+    kept = [*user.folder.glob("dap-mux-ranks-kept-*/*.end")]
+    if way == "unshared":
+        assert "rank 2 of 4 runs on node2, out of the session's reach" in err
+    else:
+        assert [*end["unseen"].values()] == ["ranks 2-3"], err
+        records = [json.loads(each.read_text("utf-8")) for each in kept]
+        assert "ValueError" in {record["type"] for record in records}
+
+
+async def test_a_launcher_that_fails_itself(user: User) -> None:
+    """Its port is taken, and no rank ever starts."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        words = ["torchrun", "--nproc-per-node", "2", "--master-port", port, str(PROGRAM)]
+        run = await launch(user, environment("torch"), ["run", "--", *words, "value", "torch"])
+        done = await run.ends(within=STARTS)
+    found = re.search(r"the job failed: exit code 1; first: torchrun, (.*)", done.err)
+    assert found is not None, done.err
+    assert "address already in use" in found[1]
+    assert "none of its Python processes was a rank" not in done.err
 
 
 async def test_the_block_of_the_page(user: User) -> None:
@@ -154,10 +221,11 @@ def kinds_of(block: str) -> list[str]:
 
 async def failed(user: User, kind: str, way: str, base: Path) -> tuple[dict[str, Any], str]:
     """Run the job to its end; what `--end-json` says, and the terminal."""
-    started = EVERY_WAY[way]
+    started = {**LAUNCHERS, **ON_HOSTS}[way]
     paths = [str(environment("torch")), str(environment(started.engine)), user.environ["PATH"]]
     path = os.pathsep.join(paths[started.engine != "mpich" :])
     (user.folder / "hosts").write_text("localhost:4\n", "utf-8")
+    (user.folder / "hosts.sh").write_text(HOSTS, "utf-8")
     environ = {
         **mpi_environ(user.folder),
         "PATH": path,

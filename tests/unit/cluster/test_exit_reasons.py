@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import platform
+import subprocess
+import sys
 import time
 from pathlib import Path
 
+import anyio
 import pytest
 
-from dap_mux.cluster.job import ExitReasons
+from dap_mux.cluster.job import ExitReasons, ForeignProcess
 
 
 @pytest.fixture
@@ -63,3 +67,15 @@ def test_its_cgroup_counts_one_more(system: Path, file: str) -> None:
 
 def test_nothing_can_be_read(tmp_path: Path) -> None:
     assert ends(tmp_path / "none").of(41, -9) == "SIGKILL (9), not sent by dap-mux"
+
+
+async def test_the_code_of_a_process_whose_parent_has_waited_for_it() -> None:
+    words = [sys.executable, "-c", "input(); raise SystemExit(3)"]
+    child = await anyio.open_process(words, stdin=subprocess.PIPE)
+    process = ForeignProcess(child.pid)
+    assert child.stdin is not None
+    await child.stdin.send(b"\n")
+    await child.wait()
+    known = tuple(map(int, platform.release().split(".")[:2])) >= (6, 15)
+    assert await process.ended() == (3 if known else None)
+    process.close()
