@@ -145,7 +145,8 @@ class Endings:
 
     def report(self, code: int, missing: Missing, options: LaunchOptions | RunOptions) -> None:
         """Print the block, and write the file of `--end-json`."""
-        from dap_mux.pure.insight.end_of_job import end_of_job, lines_of  # noqa: PLC0415
+        from dap_mux.pure.insight.end_of_job import end_of_job  # noqa: PLC0415
+        from dap_mux.pure.insight.end_of_job_block import lines_of  # noqa: PLC0415
 
         again = shlex.join(words_of(options))
         ended = [*self._ended()]

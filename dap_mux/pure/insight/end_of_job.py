@@ -25,8 +25,6 @@ CLOSE_S: Final = 0.05
 """Two failures within it are in an order that nothing is built on."""
 TOGETHER_S: Final = 1.0
 MAX_LINES: Final = 8
-MAX_MESSAGE_LINES: Final = 6
-MAX_OTHERS: Final = 6
 MAX_HOW: Final = 160
 STOPPED_BY: Final = frozenset({1, 2, 15})
 """SIGHUP, SIGINT and SIGTERM: by these a launcher ends the ranks that are left."""
@@ -40,10 +38,6 @@ WITHOUT_A_WORD: Final = "killed, or ended by a library without a word (exit code
 BY_ITSELF: Final = "ended by itself (exit code unknown)"
 UNCAUGHT, NO_PROGRAM = 1, 2
 """Python's exit codes after an exception, and where it cannot open its program."""
-MAX_LINE: Final = 400
-MAX_VERSIONS = MAX_HOSTS = 6
-KEPT: Final = "TMPDIR/dap-mux-ranks-kept-*"
-"""Where `black_box` keeps the files of a rank on a host that shares no folder with the session."""
 _NO_HOSTS: Final[Mapping[RankId, str]] = {}
 _FRAME: Final = re.compile(r'  File "(.*)", line (\d{1,9}),? in (.*)')
 _ERROR: Final = re.compile(r"^[A-Za-z_][\w.]*(?:: .*)?$", re.MULTILINE)
@@ -265,8 +259,9 @@ def _of_launcher(one: Ended | None, ranks: Sequence[Ended]) -> First | None:
     if one is None or one.written is None:
         return None
     because = "no rank has failed" if ranks else "it failed before there was a rank"
-    described = _described(one, [], ranks, certain=True, because=because)
-    return replace(described, ranks=one_line(one.written.program))
+    found = _described(one, [], ranks, certain=True, because=because)
+    is_pips = PurePath(found.place.file).parent.name == "bin"  # a line of it says nothing
+    return replace(found, ranks=one.written.program, place=Place() if is_pips else found.place)
 
 
 def _of_worker(launcher: Ended | None, absent: Sequence[RankId]) -> Ended | None:
@@ -316,7 +311,7 @@ def _belief(first: Ended, alike: Sequence[Ended], rest: Sequence[Ended]) -> tupl
     if not others:
         return True, CONSEQUENCES
     gap = others[0].since - first.since
-    text = f"it failed {_seconds(gap)} before {_name([others[0]])}"
+    text = f"it failed {seconds(gap)} before {_name([others[0]])}"
     if others[0].host != first.host:
         return False, f"{text}, by clocks of two hosts"
     return gap >= CLOSE_S, text
@@ -449,57 +444,6 @@ def _named(ids: Sequence[RankId]) -> str:
     return name_ranks(ids, ids[0][0]) if ids else ""
 
 
-def _seconds(gap: float) -> str:
+def seconds(gap: float) -> str:
+    """Return `1.5 s` or `340 ms`."""
     return f"{gap:.1f} s" if gap >= TOGETHER_S else f"{gap * 1000:.0f} ms"
-
-
-# The block, as the terminal shows it.
-
-
-def lines_of(end: EndOfJob) -> list[str]:
-    """Return the block, the first line being its heading; no word of a rank's makes a new line."""
-    lines = [_bounded(one_line(line)) for line in _lines(end)]
-    return [*lines, f"  next    {one_line(end.next)}"] if end.next else lines
-
-
-def _bounded(line: str) -> str:
-    return line if len(line) <= MAX_LINE else f"{line[:MAX_LINE]}..."
-
-
-def _lines(end: EndOfJob) -> list[str]:
-    first = end.first
-    if first is None:
-        none = "no rank of it failed, as far as is known"
-        return [f"the job failed: exit code {end.code}; {none}", *_also(end)]
-    guess = "" if first.certain else " (probably)"
-    lines = [f"the job failed: exit code {end.code}; first{guess}: {first.ranks}, {first.how}"]
-    if first.place.line:
-        called = f", which called {first.place.called}" if first.place.called else ""
-        lines.append(f"  at      {first.place}{called}  ({first.place.file})")
-    if first.place.source:
-        lines.append(f"            {first.place.source}")
-    lines += [f"            {name} = {value}" for name, value in first.place.values.items()]
-    lines += [f"          {line}" for line in _rest_of_message(first.message)]
-    lines.append(f"  because {first.because}")
-    heads = ["  printed ", *["          "] * len(first.printed)]
-    lines += [f"{head}{line}" for head, line in zip(heads, first.printed, strict=False)]
-    return lines + _also(end)
-
-
-def _rest_of_message(message: str) -> list[str]:
-    lines = [line for line in message.strip().splitlines()[1:] if line.strip()]
-    return lines[:MAX_MESSAGE_LINES]
-
-
-def _also(end: EndOfJob) -> list[str]:
-    lines = [f"  then    {one.ranks}, {_seconds(one.after)} later: {one.how}" for one in end.others]
-    if len(lines) > MAX_OTHERS:
-        lines[MAX_OTHERS:] = [f"  then    {len(lines) - MAX_OTHERS} more; --end-json has them"]
-    if end.missing:
-        lines.append(f"  missing {end.missing} never started, or out of this session's reach")
-    for host, ranks in [*end.unseen.items()][:MAX_HOSTS]:
-        lines.append(f"  unseen  {ranks}: what they left is on {host}, in {KEPT}")
-    for name, versions in [*end.versions.items()][:MAX_VERSIONS]:
-        each = "; ".join(f"{version} on {of}" for version, of in versions.items())
-        lines.append(f"  differ  {name}: {each}")
-    return lines
