@@ -21,7 +21,7 @@ from anyio import to_thread
 from dap_mux.cluster.records import RankRecord, record_of
 from dap_mux.pure.errors import DapMuxError
 from dap_mux.pure.printable import printable
-from dap_mux.rank.environ import POST_MORTEM
+from dap_mux.rank.environ import COMM, POST_MORTEM
 from dap_mux.rank.ready import failure_file
 from dap_mux.rank.starter import starter_variables
 from dap_mux.system import procfs
@@ -48,6 +48,8 @@ class Job:
     cwd: Path | None = None
     hold: str = ""
     """`DAP_MUX_POST_MORTEM` of the ranks, unless our own environment has it; "" sets none."""
+    comm: str = ""
+    """`DAP_MUX_COMM` of the ranks, likewise."""
     ends_with_us: bool = False
     """Whether ranks that have never had a debugger end with this process."""
 
@@ -59,10 +61,10 @@ class Job:
         left_out = (DIAL, *without)
         ours = {name: text for name, text in os.environ.items() if name not in left_out}
         given = {**ours, **self.env}
-        hold = {POST_MORTEM: self.hold} if self.hold else {}
+        wanted = {POST_MORTEM: self.hold, COMM: self.comm}
         return {
             **recorder_variables(given),
-            **hold,
+            **{name: text for name, text in wanted.items() if text},
             **{name: text for name, text in given.items() if text is not None},
             **starter_variables(ends_with_us=self.ends_with_us),
         }

@@ -30,7 +30,8 @@ from dap_mux.rank.debugger_wait import (
     wait_or_end,
 )
 from dap_mux.rank.dial import ADDRESS, Target, dial, target_of
-from dap_mux.rank.environ import DEFAULT_LIMIT_S, Place, first_port, hold_of, place_of
+from dap_mux.rank.environ import COMM, DEFAULT_LIMIT_S, Place, first_port, hold_of, place_of
+from dap_mux.rank.injected import comm_record
 from dap_mux.rank.listen import (
     candidate_ports,
     is_debugged,
@@ -230,6 +231,8 @@ class Setup:
     """Whether an engine tells the session where this process listens: nothing else does then."""
     hold: float | None = DEFAULT_LIMIT_S
     """Seconds that an uncaught exception is held, unless `DAP_MUX_POST_MORTEM` says otherwise."""
+    comm: str | None = None
+    """One of `comm_record.MODES`; None: what `DAP_MUX_COMM` says at first, later no change."""
 
 
 def start(setup: Setup) -> tuple[str, int]:
@@ -257,17 +260,21 @@ def start(setup: Setup) -> tuple[str, int]:
     return address
 
 
-def listen(port: int | None = None, *, host: str = "127.0.0.1") -> tuple[str, int]:
+def listen(
+    port: int | None = None, *, host: str = "127.0.0.1", comm: str | None = None
+) -> tuple[str, int]:
     """Let a debugger attach to this process. Returns the host and port that are listened on.
 
     Without `port` it is 5678 + the rank that the launcher's variables give, or the one that
     `DEBUG_PORT_NAME` names; a free one where that is taken. A process that has a debugger of
-    somebody else's making gets port 0. Raises `CannotListen`, `NoSuchPort`.
+    somebody else's making gets port 0. `comm`: "time" records which communication calls of torch
+    are open, for `why`; "off" takes that away again. Raises `CannotListen`, `NoSuchPort`, and
+    ValueError for another `comm`.
     """
     # A program that was not launched by dap-mux does not wait for a debugger at its end.
     launched = os.environ.get(RENDEZVOUS) or os.environ.get(ADDRESS)
     hold = DEFAULT_LIMIT_S if launched else 0
-    return start(Setup(host=host, port=port, hold=hold))
+    return start(Setup(host=host, port=port, hold=hold, comm=comm))
 
 
 def stop_listening() -> None:
@@ -279,6 +286,7 @@ def stop_listening() -> None:
         _started.address = None
         close_port()
         give_breakpoint_back()
+        comm_record.end()
 
 
 def wait_for_client(timeout: float | None = None, on_timeout: OnTimeout | None = None) -> bool:
@@ -319,13 +327,21 @@ def _listen_once(place: Place, setup: Setup) -> tuple[str, int]:
     with _started.lock:
         if _started.address is None:
             hold = hold_of(os.environ, setup.hold)
+            _record_calls(place, setup.comm or os.environ.get(COMM) or "off")
             with keep_breakpoint_hook():
                 _started.address = _listen(place, setup)
             told = _told_of_failures(setup)
             post_mortem.arm(place, hold, "{}:{}".format(*_started.address), told)
-        elif setup.port not in (None, 0, _started.address[1]):
+            return _started.address
+        if setup.comm is not None:
+            _record_calls(place, setup.comm)
+        if setup.port not in (None, 0, _started.address[1]):
             say(place, f"already listens on {_started.address[1]}; port {setup.port} is not used")
         return _started.address
+
+
+def _record_calls(place: Place, mode: str) -> None:
+    comm_record.begin(mode, lambda text: say(place, text))
 
 
 def _listen(place: Place, setup: Setup) -> tuple[str, int]:

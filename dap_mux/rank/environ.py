@@ -291,6 +291,8 @@ def _port(text: str) -> int | None:
 # For how long a rank that fails waits for a debugger.
 
 POST_MORTEM = "DAP_MUX_POST_MORTEM"
+COMM = "DAP_MUX_COMM"
+"""How communication calls are recorded: one of `comm_record.MODES`."""
 DEFAULT_LIMIT_S = 300.0
 """Seconds. Shorter than what collectives of the other ranks wait (gloo 30 min, NCCL 10 min)."""
 

@@ -113,6 +113,12 @@ def _run(parser: ArgumentParser) -> None:
         metavar="S",
         help="look every S seconds whether the job hangs while nobody watches, and say why",
     )
+    parser.add_argument(
+        "--comm",
+        choices=("off", "time"),
+        default="",
+        help="record which communication calls of torch are open, for `why` (default: off)",
+    )
     surface = parser.add_mutually_exclusive_group()
     _flag(surface, "--headless", "only serve editors (default)")
     _flag(

@@ -82,7 +82,7 @@ def run_options(args: Namespace) -> RunOptions:
     if config.mesh and config.mesh.size != size:
         raise UsageError(f"mesh {config.mesh} has {config.mesh.size} ranks, but -n is {size}")
     options = RunOptions(config, command, size, args.dial, args.hold, args.end_json)
-    return replace(options, why_after=_why_after(args))
+    return replace(options, why_after=_why_after(args), comm=args.comm)
 
 
 def launch_options(args: Namespace) -> LaunchOptions:
@@ -94,7 +94,7 @@ def launch_options(args: Namespace) -> LaunchOptions:
         )
     launcher = tuple(args.launcher)
     options = LaunchOptions(load_config(args), launcher, args.dial, "", args.hold, args.end_json)
-    return replace(options, why_after=_why_after(args))
+    return replace(options, why_after=_why_after(args), comm=args.comm)
 
 
 def _why_after(args: Namespace) -> float | None:

@@ -18,7 +18,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NoReturn
 
-from dap_mux.rank.environ import MARK, Place, claimed_place, place_of, said_place
+from dap_mux.rank.environ import COMM, MARK, Place, claimed_place, place_of, said_place
 from dap_mux.rank.libraries import DRIVER_THREADS, MONARCH, RAY, watch_import
 from dap_mux.rank.ready import RENDEZVOUS, say
 from dap_mux.rank.start.run_module import lend
@@ -28,6 +28,7 @@ HOOK_OPTIONS = "DAP_MUX_HOOK"
 FOR_WORKERS = (
     RENDEZVOUS,
     HOOK_OPTIONS,
+    COMM,
     "DAP_MUX_DIAL",
     "DAP_MUX_DIAL_TOKEN",
     "DAP_MUX_DIAL_TOKEN_FILE",

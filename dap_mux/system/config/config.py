@@ -287,6 +287,8 @@ class RunOptions(Struct, frozen=True):
     """A file for the end of a job that has failed."""
     why_after: float | None = None
     """How often (s) to look whether the job hangs, while nobody watches; None: never."""
+    comm: str = ""
+    """`DAP_MUX_COMM` of the ranks, unless the environment has it; "": it is not set."""
 
 
 class LaunchOptions(Struct, frozen=True):
@@ -299,9 +301,10 @@ class LaunchOptions(Struct, frozen=True):
     name: str = ""
     """The job, as messages to the user name it; "" names the launcher."""
     hold: str | None = None
-    """As in `RunOptions`; so are the next two."""
+    """As in `RunOptions`; so are the next three."""
     end_json: Path | None = None
     why_after: float | None = None
+    comm: str = ""
 
 
 class RerunOptions(Struct, frozen=True):

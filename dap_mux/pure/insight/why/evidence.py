@@ -73,10 +73,13 @@ class Thread(Struct, frozen=True):
 
 
 class Collective(Struct, frozen=True):
-    """One entry of torch's flight recorder. `age`, `timeout` in seconds, `number` as of its group.
+    """One entry of torch's flight recorder, or of a rank's own record of calls.
 
-    `members`: the global ranks of the group, if known; `state`: scheduled, started or completed.
-    `age` is None where it is not known when the recorder was asked, as of one read from a file.
+    `age`, `timeout` in seconds, `number` as of its group.
+    `members`: the global ranks of the group, if known; `state`: scheduled, started or completed, or
+    called: it has not returned. `age` is None where it is not known when the recorder was asked, as
+    of one read from a file. `place`: the user's line that has called it, as `path:line function`,
+    and `tid`, in which thread; "" and 0 for unknown.
     """
 
     group: str
@@ -89,6 +92,8 @@ class Collective(Struct, frozen=True):
     state: str = ""
     age: float | None = 0.0
     timeout: float = 0.0
+    place: str = ""
+    tid: int = 0
 
 
 class Child(Struct, frozen=True):
@@ -105,7 +110,9 @@ class Sample(Struct, frozen=True):
     """A rank at one moment, told by itself. `files`: path, and whether it is a library's.
 
     `recorder`: `on`, `off`, or "" without torch; `collectives`: the newest of each group, the
-    newest last. `world_rank`: torch's or MPI's own number, -1 for unknown. `children`: processes.
+    newest last. `calls`: the same by the rank's own record, the oldest open ones and the last of
+    each group; None without that record. `world_rank`: torch's or MPI's own number, -1 for unknown.
+    `children`: processes.
     """
 
     files: list[tuple[str, bool]]
@@ -116,6 +123,7 @@ class Sample(Struct, frozen=True):
     world_rank: int = -1
     finalizing: bool = False
     children: list[Child] = []
+    calls: list[Collective] | None = None
 
 
 class Process(Struct, frozen=True):
@@ -175,6 +183,12 @@ class Evidence:
 
     ranks: Mapping[RankId, RankEvidence]
     interval: float = 0.3
+
+    @property
+    def by_calls(self) -> bool:
+        """Whether each rank of torch has a record of its calls: it numbers them in its own way."""
+        torch = [sample for one in self for sample in one.samples if sample.recorder]
+        return bool(torch) and all(sample.calls is not None for sample in torch)
 
     def __iter__(self) -> Iterator[RankEvidence]:
         """Yield the ranks in order."""

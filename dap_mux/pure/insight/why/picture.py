@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
+import msgspec
+
 from dap_mux.pure.insight.stack_tree import Frame, Stack
 from dap_mux.pure.insight.why.evidence import (
     Call,
@@ -314,7 +316,8 @@ class Picture:
 
 def picture_of(evidence: Evidence) -> Picture:
     """Look at the evidence; what is malformed in it is left out."""
-    picture = Picture({one.rank: _doing(one, evidence.interval) for one in evidence})
+    by_calls = evidence.by_calls
+    picture = Picture({one.rank: _doing(one, evidence.interval, by_calls) for one in evidence})
     return Picture({rank: _among_ranks(picture, one) for rank, one in picture.ranks.items()})
 
 
@@ -324,13 +327,13 @@ def _among_ranks(picture: Picture, one: Doing) -> Doing:
     return replace(one, waits=waits)
 
 
-def _doing(told: RankEvidence, interval: float) -> Doing:
+def _doing(told: RankEvidence, interval: float, by_calls: bool) -> Doing:
     samples: list[Sample] = []
     stacks: list[Stack] = []
     threads: list[Thread] = []
     task = longest_task(told.samples)
     tasks: int | None = None
-    for sample in told.samples:
+    for sample in map(_by_calls, told.samples) if by_calls else told.samples:
         main = next((thread for thread in sample.threads if thread.main), None)
         if main is None:
             continue
@@ -354,6 +357,11 @@ def _doing(told: RankEvidence, interval: float) -> Doing:
     return Doing(
         told.rank, told.standing, samples, stacks, threads, waits, told.processes, interval, tasks
     )
+
+
+def _by_calls(sample: Sample) -> Sample:
+    """Return it with a rank's own record, which knows more, in place of torch's recorder."""
+    return msgspec.structs.replace(sample, collectives=sample.calls or [])
 
 
 def same_wait(ranks: Iterable[Doing]) -> Wait | None:

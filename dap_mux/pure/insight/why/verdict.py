@@ -175,10 +175,13 @@ def _child_does(child: Child) -> str:
 Body = dict[str, Any]
 FINE: Final = frozenset({"healthy"})
 OFF: Final = "off"
+DONE: Final = "completed"
 RECORDER_OFF: Final = (
     "torch's flight recorder is off (rank set {}), so it is not known in which collectives they "
     "are: TORCH_FR_BUFFER_SIZE=2000 switches it on"
 )
+
+BY_CALLS: Final = "known by the record of open calls of rank set {} (--comm time)"
 
 
 def answer(
@@ -186,6 +189,7 @@ def answer(
 ) -> Body:
     """Return the response; `named`: ranks as a rank set. `evidence`: what it was judged by."""
     off = _without_recorder(evidence) if evidence and verdict.name not in FINE else []
+    of_calls = _with_open_calls(evidence) if evidence and verdict.name not in FINE else []
     return {
         "verdict": verdict.name,
         "sentence": verdict.sentence,
@@ -197,11 +201,23 @@ def answer(
             }
             for suspect in verdict.suspects
         ],
-        "evidence": [*verdict.evidence, *([RECORDER_OFF.format(named(off))] if off else [])],
+        "evidence": [
+            *verdict.evidence,
+            *([BY_CALLS.format(named(of_calls))] if of_calls else []),
+            *([RECORDER_OFF.format(named(off))] if off else []),
+        ],
         "next": verdict.next,
     }
 
 
 def _without_recorder(evidence: Evidence) -> list[RankId]:
     """Return the ranks of torch whose flight recorder has no room for entries."""
+    if evidence.by_calls:
+        return []
     return [one.rank for one in evidence if one.last is not None and one.last.recorder == OFF]
+
+
+def _with_open_calls(evidence: Evidence) -> list[RankId]:
+    """Return the ranks whose own record says in which calls they are, where it is what counts."""
+    lasts = [(one.rank, one.last) for one in evidence if evidence.by_calls and one.last]
+    return [rank for rank, last in lasts if any(call.state != DONE for call in last.calls or ())]

@@ -85,6 +85,9 @@ def _runs_a_task(thread: Thread, stack: Stack) -> bool:
 
 TORCH: Final = "torch/distributed/distributed_c10d.py"
 TORCH_FILES: Final = (TORCH, "torch/distributed/_functional_collectives.py")
+LIBRARY: Final = "/torch/"
+CALLED: Final = "called"
+COMPLETED: Final = "completed"
 BACKWARD: Final = ("torch/autograd/__init__.py", "torch/autograd/graph.py")
 GRADIENTS: Final = "all_reduce"
 """What DDP's reducer calls in C++, while Python's frames say `loss.backward()`."""
@@ -98,10 +101,11 @@ SENDS: Final = frozenset({"send", "isend", "ssend", "bsend", "rsend", "issend", 
 RECEIVES: Final = frozenset({"recv", "irecv", "mrecv", "probe", "mprobe"})
 POINT_TO_POINT: Final = SENDS | RECEIVES | {"sendrecv", "batchisendirecv"}
 COLLECTIVES: Final = frozenset({
-    "allgather", "allgatherintotensor", "allgatherobject", "allgatherv", "allreduce",
-    "allreducecoalesced", "alltoall", "alltoallsingle", "alltoallv", "barrier", "broadcast",
-    "broadcastobjectlist", "bcast", "exscan", "gather", "gatherobject", "gatherv",
-    "monitoredbarrier", "reduce", "reducescatter", "reducescattertensor", "scan", "scatter",
+    "allgather", "allgathercoalesced", "allgatherintotensor", "allgatherintotensorcoalesced",
+    "allgatherobject", "allgatherv", "allreduce", "allreducecoalesced", "alltoall",
+    "alltoallsingle", "alltoallv", "barrier", "broadcast", "broadcastobjectlist", "bcast",
+    "exscan", "gather", "gatherobject", "gatherv", "monitoredbarrier", "reduce",
+    "reducescatter", "reducescattertensor", "reducescattertensorcoalesced", "scan", "scatter",
     "scatterobjectlist", "scatterv",
 })  # fmt: skip
 OF_COMMUNICATORS: Final = frozenset({
@@ -236,15 +240,24 @@ def _wait_of(sample: Sample, thread: Thread, stack: Stack, frame: Frame | None) 
     call, kind = thread.call, frame.function if frame is not None else ""
     if wait := _of_its_own_kind(stack, call):
         return wait
+    if inside := [one for one in sample.collectives if _is_called_by(one, thread)]:
+        return _of_record(inside[-1])
     own = any(each.path.endswith(OWN_PROCESSES) for each in stack)
     if own and (frame is None or frame.path.endswith(OWN_PROCESSES)):
         # Its connections are to its own processes, unless another rank has the other end.
         socket = thread.file if thread.file.startswith("socket:") else ""
         return Wait(kind or thread.system_call, socket=socket, own=True) if socket else None
     if _is_in_torch(stack, call):
-        return _recorded(sample, kind, call)
-    if _waits_in_backward(sample, thread, stack):
-        return _recorded(sample, kind, None) or Wait(GRADIENTS)
+        return _recorded(sample, stack, kind, call)
+    in_backward = _waits_in_backward(sample, thread, stack)
+    if in_backward or _sleeps_in_torch(sample, thread, stack):
+        return _recorded(sample, stack, kind, None) or (Wait(GRADIENTS) if in_backward else None)
+    return _of_others(thread, kind)
+
+
+def _of_others(thread: Thread, kind: str) -> Wait | None:
+    """By MPI's call, or the connection that is read."""
+    call = thread.call
     if call is not None and _is_mpi(call):
         return _of_mpi(call)
     if _waits_for_a_peer(thread):
@@ -323,6 +336,31 @@ def _waits_in_backward(sample: Sample, thread: Thread, stack: Stack) -> bool:
     return sample.world_rank >= 0 and asleep and bool(stack) and stack[-1].path.endswith(BACKWARD)
 
 
+def _is_called_by(one: Collective, thread: Thread) -> bool:
+    """Whether it is known that the backend has not returned from this thread's call."""
+    return one.state == CALLED and one.tid == thread.tid
+
+
+def _sleeps_in_torch(sample: Sample, thread: Thread, stack: Stack) -> bool:
+    """Whether it sleeps somewhere in torch, on a line whose communication is open.
+
+    An open call alone keeps nobody: who has not waited for it yet is at another line, or at work.
+    """
+    innermost = stack[-1] if stack else None
+    if innermost is None or not innermost.library or LIBRARY not in innermost.path:
+        return False
+    here = _line_of(stack)
+    return thread.state == "S" and any(
+        one.place == here and one.state != COMPLETED for one in sample.collectives
+    )
+
+
+def _line_of(stack: Stack) -> str:
+    """Return the user's innermost line as a rank's record of calls names it; "" for none."""
+    own = [frame for frame in stack if not frame.library]
+    return f"{own[-1].path}:{own[-1].line} {own[-1].function}" if own else "none"
+
+
 def _entered(stack: Stack) -> int:
     """Return the place of the outermost function that is called like a communication, -1 for none.
 
@@ -337,11 +375,16 @@ def _entered(stack: Stack) -> int:
     return found[0] if found else -1
 
 
-def _recorded(sample: Sample, kind: str, call: Call | None) -> Wait | None:
-    """By torch's flight recorder; else by the function that the thread is in."""
-    under_way = [one for one in sample.collectives if one.state != "completed"]
+def _recorded(sample: Sample, stack: Stack, kind: str, call: Call | None) -> Wait | None:
+    """By the rank's record or torch's flight recorder; else by the function the thread is in.
+
+    The record knows the lines of the calls. One of another line that is open goes on beside it.
+    """
+    under_way = [one for one in sample.collectives if one.state != COMPLETED]
     same = [one for one in under_way if plain(one.kind.split(" ")[0]) == plain(kind)]
-    found = (same or under_way)[:1]  # the oldest one holds up the others
+    found = same or under_way
+    here = _line_of(stack)
+    found = ([one for one in found if one.place == here] or found)[:1]  # it holds up the others
     if not kind and not found:
         return Wait("a send or receive") if call is not None else Wait(UNKNOWN_KIND)
     if not found or (plain(kind) in POINT_TO_POINT and not same):  # gloo records none of those

@@ -46,11 +46,14 @@ def evidence(sent: dict[str, Any]) -> str:
     threads = [({**look.state(ident), **look.at(ident, *rest)}, rest[0]) for ident, *rest in walked]
     flight_recorder = module(sent, "flight_recorder")
     usable = module(sent, "waiting_calls").usable
+    told = attempt({}, flight_recorder.recorded)
+    calls = module(sent, "open_calls").recorded
     sample: dict[str, Any] = {
         "world_rank": attempt(-1, flight_recorder.world_rank, usable),
         "children": attempt([], _children, sent),
         "finalizing": sys.is_finalizing() or _shuts_down(walked),
-        **attempt({}, flight_recorder.recorded),
+        **told,
+        **attempt({}, calls, flight_recorder, told.get("collectives", [])),
     }
     return fitting(sample, threads, stacks.Found)
 
