@@ -1,0 +1,104 @@
+"""Two ranks, each kind of call once; prints as JSON what the record of calls has seen of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.distributed as dist
+import torch.distributed._functional_collectives as functional
+
+SOURCE = Path(__file__).parents[3] / "dap_mux/rank/injected/comm_record.py"
+spec = spec_from_file_location("comm_record", SOURCE)
+assert spec is not None
+assert spec.loader is not None
+comm: Any = module_from_spec(spec)
+spec.loader.exec_module(comm)
+calls: list[Any] = []
+
+
+def tell(what: str, value: object) -> None:
+    """Print a line of JSON behind a word."""
+    print(what, json.dumps(value), flush=True)
+
+
+def note_all(record: Any) -> None:
+    """Keep every call of a record in `calls`: the record itself forgets those that are over."""
+    enter = record.enter
+
+    def noting(*arguments: Any) -> Any:
+        call = enter(*arguments)
+        calls.append(call)
+        return call
+
+    record.enter = noting
+
+
+def one_of_each() -> None:
+    """Make each kind of call, by torch's functions."""
+    dist.all_reduce(tensor)
+    with torch.inference_mode():
+        dist.all_reduce(torch.ones(3))
+    dist.barrier()
+    dist.broadcast(tensor, 0)
+    dist.all_gather_object([None, None], {"rank": rank})
+    dist.all_reduce(tensor, async_op=True).wait()
+    dist.all_gather_into_tensor(torch.empty(8), tensor)
+    dist.reduce_scatter(torch.empty(4), [torch.ones(4), torch.ones(4)])
+    assert functional.all_reduce(torch.ones(3), "sum", dist.group.WORLD).sum() == 6
+    dist.monitored_barrier()
+    peer = 1 - rank
+    first, second = (dist.send, dist.recv) if rank == 0 else (dist.recv, dist.send)
+    first(tensor, peer)
+    second(tensor, peer)
+
+
+def open_call() -> list[bool]:
+    """Return whether a call is open before the other rank makes it, and after it is waited for."""
+    store = dist.distributed_c10d._get_default_store()
+    if rank == 1:
+        store.wait(["rank 0 looks"])
+    work = dist.all_reduce(tensor, async_op=True)
+    before = calls[-1].is_open
+    store.set("rank 0 looks", "yes")
+    work.wait()
+    return [before, calls[-1].is_open]
+
+
+def in_child() -> None:
+    """Tell what a forked child has of the record, which the parent still has."""
+    assert comm.record().kept
+    child = os.fork()
+    if not child:
+        tell("child", len(comm.record().kept))
+        os._exit(0)
+    os.waitpid(child, 0)
+
+
+dist.init_process_group("gloo")
+rank = dist.get_rank()
+comm.begin("time", print)  # in a process that runs already
+note_all(comm.record())
+tensor = torch.ones(4) * rank
+one_of_each()
+tell("kinds", [call.kind for call in calls])
+tell("numbers", [call.number for call in calls])
+found = open_call()
+if rank == 0:
+    tell("open", found)
+    tell("place", calls[-1].place)
+    tell("shape", [calls[-1].shape, str(calls[-1].dtype)])
+in_child()
+comm.end()
+count = len(calls)
+dist.all_reduce(tensor)
+has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
+kernels = has_kernel("c10d::allreduce_", "BackendSelect")
+finders = sum(type(each).__module__ == "comm_record" for each in sys.meta_path)
+tell("after", [len(calls) - count, kernels, finders, comm.record() is None])
+dist.destroy_process_group()

@@ -1,0 +1,123 @@
+"""`--comm time`: every communication call of a real torch is recorded, and `why` knows by it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+from pathlib import Path
+from typing import Any, Final
+
+import anyio
+import pytest
+
+from tests.launchers.launching import STARTS, launch, line
+from tests.launchers.tools import environment
+from tests.real.driving import joined
+from tests.support.processes.commands import User
+
+pytestmark = pytest.mark.timeout(300)
+SCRIPTS: Final = Path(__file__).parent / "scripts"
+CALLS: Final = int(os.environ.get("DAP_MUX_COMM_CALLS", "4000"))
+"""How many small collectives the endurance run makes; a million were asked of a release."""
+STEPS: Final = int(os.environ.get("DAP_MUX_COMM_STEPS", "200"))
+ENDURES_S: Final = 240 + (CALLS + 10 * STEPS) / 100
+"""As long as a job may take at a hundred calls a second; it is no wait."""
+MOST_GROWTH: Final = 64
+"""MiB, after the first tenth. Each work that is kept for good would add a kilobyte."""
+KINDS: Final = [
+    *("all_reduce", "all_reduce", "barrier", "broadcast", "all_gather", "all_gather"),
+    *("all_reduce", "all_gather_into_tensor", "reduce_scatter", "all_reduce"),
+    "monitored_barrier",
+]
+BACKWARD: Final = SCRIPTS / "comm_backward.py"
+
+
+def torchrun(script: str, *arguments: str, within: float = 240.0, **environ: str) -> str:
+    """Run a script in two ranks; return what they have printed."""
+    programs = environment("torch")
+    python = os.environ.get("DAP_MUX_COMM_PYTHON") or str(programs / "python")
+    command = [python, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    done = subprocess.run(
+        [*command, str(SCRIPTS / script), *arguments],
+        env={**os.environ, "OMP_NUM_THREADS": "1", **environ},
+        capture_output=True,
+        text=True,
+        timeout=within,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def told(output: str, begin: str) -> list[Any]:
+    """What the ranks have printed as JSON behind a word, in the order of their lines."""
+    return [json.loads(each.partition(" ")[2]) for each in output.splitlines() if each.startswith(f"{begin} ")]
+
+
+async def why(user: User, wanted: str) -> dict[str, Any]:
+    """Ask until it is this verdict, by ranks that tell of themselves."""
+    with anyio.fail_after(STARTS):
+        while True:
+            done = await user.does("why", "--json")
+            body: dict[str, Any] = json.loads(done.out) if done.out.startswith("{") else {}
+            if body.get("verdict") == wanted and "no debugger is attached" not in done.err:
+                return body
+
+
+def test_each_call_is_seen_once_and_its_record_goes_without_a_trace() -> None:
+    output = torchrun("comm_calls.py")
+    kinds = [[*KINDS, "send", "recv"], [*KINDS, "recv", "send"]]
+    assert sorted(told(output, "kinds"), key=kinds.index) == kinds
+    assert told(output, "numbers") == 2 * [[*range(1, len(KINDS) + 1), 1, 2]]
+    assert told(output, "open") == [[True, False]]
+    (place,) = told(output, "place")
+    at = line(SCRIPTS / "comm_calls.py", "work = dist.all_reduce")
+    assert place.endswith(f"comm_calls.py:{at} open_call")
+    assert told(output, "shape") == [[[4], "torch.float32"]]
+    assert told(output, "child") == [0, 0]
+    assert told(output, "after") == 2 * [[0, False, 0, True]]
+
+
+def test_results_are_bitwise_the_same_and_nothing_is_loaded_without_it() -> None:
+    off, on = (torchrun("comm_endures.py", "ddp", "60", COMM=comm) for comm in ("off", "time"))
+    assert told(off, "weights") == told(on, "weights")
+    assert (told(off, "kernels"), told(on, "kernels")) == ([False] * 2, [True] * 2)
+
+
+@pytest.mark.timeout(ENDURES_S + 60)
+@pytest.mark.parametrize("what", ["calls", "ddp"])
+def test_it_endures(what: str) -> None:
+    """Loops of small calls deadlocked within 300 of them, before the lock was let go."""
+    count = CALLS if what == "calls" else STEPS
+    output = torchrun("comm_endures.py", what, str(count), within=ENDURES_S, COMM="time")
+    memory = told(output, "memory")
+    assert len(told(output, "weights")) == 2
+    for begin, end in memory:  # MiB
+        assert end - begin < MOST_GROWTH, memory
+
+
+@pytest.mark.parametrize("comm", ["time", "off"])
+async def test_why_knows_what_a_backward_pass_waits_for(user: User, comm: str) -> None:
+    """An async call on the line before, open too, is not what they wait for."""
+    go_on = user.folder / "go"
+    words = ["run", "--no-wait", "--comm", comm, "--"]
+    words += ["torchrun", "--standalone", "--nproc-per-node", "3", str(BACKWARD), str(go_on)]
+    run = await launch(user, environment("torch"), words, OMP_NUM_THREADS="1")
+    await joined(run, name="editor", timeout=STARTS)
+    body = await why(user, "not-joined")
+    assert body["suspects"][0]["ranks"] == "2"
+    assert "read_checkpoint" in body["sentence"]
+    waits = body["suspects"][1]
+    assert waits["ranks"] == "0-1"
+    assert waits["stack"][-1]["line"] == line(BACKWARD, "loss.backward()")
+    known = [each for each in body["evidence"] if each.startswith("known by the record")]
+    if comm == "time":
+        assert re.fullmatch(r"all_reduce #\d+ of group default_pg", waits["waitingFor"])
+        assert known == ["known by the record of open calls of rank set 0-1 (--comm time)"]
+    else:  # torch's recorder knows no lines
+        assert waits["waitingFor"].startswith("all_reduce #1 of group aside")
+        assert not known
+    go_on.touch()
+    assert (await run.ends(within=STARTS)).code == 0
