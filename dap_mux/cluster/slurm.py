@@ -8,11 +8,13 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from functools import partial
 from math import inf
 from typing import Final
 
 import anyio
 
+from dap_mux.cluster.machines import Machine
 from dap_mux.cluster.records import FIRST_PORT, LAST_PORT, RankRecord
 from dap_mux.cluster.source import (
     BY_CHOICE,
@@ -22,7 +24,7 @@ from dap_mux.cluster.source import (
     SourceSpec,
     reach_directly,
 )
-from dap_mux.cluster.ssh import reach_by_ssh
+from dap_mux.cluster.ssh import RIGHT_ON_A_HOST, machine_by_ssh, reach_by_ssh
 from dap_mux.cluster.tunnel import CommandResult, run_command
 from dap_mux.pure.errors import DapMuxError, NothingToConnect, UsageError
 from dap_mux.pure.printable import printable
@@ -131,6 +133,15 @@ async def first_node(nodes: str) -> str:
     return names[0]
 
 
+async def nodes_of(job: str) -> tuple[str, list[str]]:
+    """Return the number that SLURM gives a job's processes, and the job's nodes."""
+    out = await _output("squeue", "-h", "-j", job, "-o", "%A|%N", none_if=("Invalid job id",))
+    id, _, nodes = out.strip().partition("|")
+    if not nodes:
+        return id, []
+    return id, (await _output("scontrol", "show", "hostnames", nodes)).split()
+
+
 async def time_left(job: str) -> timedelta | None:
     """Return a job's remaining time; None without a limit, or without such a job."""
     answer = await _run("squeue", "-h", "-j", job, "-o", "%L")
@@ -183,6 +194,7 @@ class Name:
     port: int = FIRST_PORT
     ranks: int = 1
     by_ssh: bool = False
+    names_ports: bool = False
 
     @classmethod
     def read(cls, word: SourceSpec) -> Name:
@@ -203,6 +215,7 @@ class Name:
             port=port,
             ranks=int(found["ranks"] or 1),
             by_ssh=found["ssh"] is not None,
+            names_ports=bool(found["port"] or found["ranks"]),
         )
 
 
@@ -232,14 +245,34 @@ class Slurm:
         self._name = Name.read(word)
         self._records: tuple[RankRecord, ...] = ()
         self._step = ""
+        self.names_ports = self._name.names_ports
 
-    async def discover(self) -> Sequence[RankRecord]:
-        """Return the ranks of the step; none while the job is queued or has no step."""
+    async def machines(self) -> Sequence[Machine]:
+        """Return the job's nodes."""
+        job = await self._unfinished()
+        id, nodes = await nodes_of(job.id)
+        if not nodes:
+            raise NothingToConnect(_why_none(job))
+        step = self._name.step
+        only = {"SLURM_JOB_ID": id, **({"SLURM_STEP_ID": step} if step.isdigit() else {})}
+        if self._name.by_ssh:
+            return [machine_by_ssh(node, only) for node in nodes]
+        return [
+            Machine(name=node, reach=partial(_on_node, id, node), only=only, right=RIGHT_ON_A_HOST)
+            for node in nodes
+        ]
+
+    async def _unfinished(self) -> SlurmJob:
         job = await job_of(self._name.job)
         if not (job.runs or job.waits):
             raise NothingToConnect(
                 f"job {job.id} has ended ({job.state}); submit it again with a longer time limit"
             )
+        return job
+
+    async def discover(self) -> Sequence[RankRecord]:
+        """Return the ranks of the step; none while the job is queued or has no step."""
+        job = await self._unfinished()
         self._records = await self._ranks_of(job)
         return self._records
 
@@ -324,6 +357,12 @@ class Slurm:
                 f"slurm:{self._name.job}: {count} ranks from port {self._name.port} on need port "
                 f"{last}, and the last one is {LAST_PORT}"
             )
+
+
+def _on_node(job: str, node: str, script: str) -> list[str]:
+    """Return the command that runs a shell's script on a node of a job, beside its steps."""
+    where = [f"--jobid={job}", f"--nodelist={node}", "--nodes=1", "--ntasks=1"]
+    return ["srun", "--overlap", "--quiet", "--mpi=none", *where, "sh", "-c", script]
 
 
 def _why_none(job: SlurmJob) -> str:

@@ -13,6 +13,7 @@ from typing import Final
 
 import anyio
 
+from dap_mux.cluster.machines import Machine
 from dap_mux.cluster.records import RankRecord, ports_of
 from dap_mux.cluster.source import Description, Notify, OnReached, Reached, SourceSpec
 from dap_mux.cluster.tunnel import Supervised
@@ -31,6 +32,9 @@ OPTIONS: Final = (
     "PermitLocalCommand=yes",
     f"LocalCommand=echo '{OPEN_MARK}'",
 )
+# One that others share would outlive it, and keep its streams.
+ALONE: Final = ("BatchMode=yes", "ControlMaster=no")
+RIGHT_ON_A_HOST: Final = "root may, and the user where kernel.yama.ptrace_scope is 0"
 _HINTS: Final = (
     ("Permission denied", "dap-mux cannot enter a password: load a key (ssh-add), or set one up"),
     ("Host key verification failed", "connect once by hand (ssh {target}) and accept its key"),
@@ -69,10 +73,15 @@ class Ssh:
         self.target = found["target"].replace("[", "").replace("]", "")
         host = self.target.rpartition("@")[2]
         self._records = [RankRecord(host=host, port=port) for port in ports_of(found, word)]
+        self.names_ports = bool(found["first"] or found["count"])
 
     async def discover(self) -> Sequence[RankRecord]:
         """Return the ranks that the endpoint names; whether they listen shows on connecting."""
         return self._records
+
+    async def machines(self) -> Sequence[Machine]:
+        """Return the host."""
+        return [machine_by_ssh(self.target)]
 
     async def watch(self) -> AsyncIterator[Sequence[RankRecord]]:
         """Never yield: the endpoint names all ranks."""
@@ -152,14 +161,27 @@ class _Tunnel:
 
 def _ssh_command(target: str, remote: Sequence[int], local: Sequence[int]) -> list[str]:
     """Return the command line; `DAP_MUX_SSH` names another ssh, or adds options."""
-    options = [word for option in OPTIONS for word in ("-o", option)]
     forwards = [
         word
         for here, there in zip(local, remote, strict=True)
         for word in ("-L", f"{LOOPBACK}:{here}:{LOOPBACK}:{there}")
     ]
+    return [*_ssh(*OPTIONS), "-N", "-T", *forwards, "--", target]
+
+
+def _ssh(*options: str) -> list[str]:
     ssh = shlex.split(os.environ.get(COMMAND, "")) or ["ssh"]
-    return [*ssh, "-N", "-T", *options, *forwards, "--", target]
+    return [*ssh, *(word for option in options for word in ("-o", option))]
+
+
+def machine_by_ssh(target: str, only: Mapping[str, str] | None = None) -> Machine:
+    """Return a host as ssh knows it; `only` as in `Machine`."""
+
+    def reach(script: str) -> list[str]:
+        # The user's shell there may be any.
+        return [*_ssh(*ALONE), "-T", "--", target, f"exec sh -c {shlex.quote(script)}"]
+
+    return Machine(name=target, reach=reach, only=only or {}, right=RIGHT_ON_A_HOST)
 
 
 def _free_ports(count: int) -> list[int]:

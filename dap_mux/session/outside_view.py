@@ -68,7 +68,8 @@ Named = tuple[str, Stack]
 class OutsideRank:
     """A rank's process, and what has been seen of it so far.
 
-    `variables`: of the function that it is in, as far as py-spy shows them.
+    `variables`: of the function that it is in, as far as py-spy shows them. `machine`: the one that
+    it runs on, "" for this one.
     """
 
     rank: RankId
@@ -77,6 +78,7 @@ class OutsideRank:
     processes: list[Process] = field(default_factory=list)
     problem: str = ""
     variables: str = ""
+    machine: str = ""
 
     @property
     def lacks_py_spy(self) -> bool:
@@ -136,6 +138,11 @@ async def look(ranks: Sequence[OutsideRank], looks: int = LOOKS) -> Evidence:
             await anyio.sleep(max(0.0, began + at * INTERVAL_S - began_last))
         await _look_once(ranks)
     return _told_of(ranks, time.monotonic() - began)
+
+
+def evidence_of(ranks: Sequence[OutsideRank], interval: float = INTERVAL_S) -> Evidence:
+    """Return what has been seen of these ranks; `interval`: seconds between two looks."""
+    return Evidence({one.rank: _told(one) for one in ranks}, interval)
 
 
 async def verdict_on(ranks: Sequence[OutsideRank]) -> tuple[Verdict, list[str]]:
@@ -228,8 +235,7 @@ def _source_of(path: str) -> Source | None:
 
 def _told_of(ranks: Sequence[OutsideRank], seconds: float) -> Evidence:
     looks = max((len(one.processes) for one in ranks), default=1)
-    interval = max(INTERVAL_S, seconds / max(1, looks - 1))
-    return Evidence({one.rank: _told(one) for one in ranks}, interval)
+    return evidence_of(ranks, max(INTERVAL_S, seconds / max(1, looks - 1)))
 
 
 def _told(one: OutsideRank) -> RankEvidence:

@@ -11,6 +11,7 @@ import re
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 import anyio
@@ -41,9 +42,14 @@ from dap_mux.cluster.kubernetes.pods import (
     starts_of,
 )
 from dap_mux.cluster.kubernetes.tool import Changes, Tool, tool_for
+from dap_mux.cluster.machines import Machine
 from dap_mux.cluster.records import RankRecord, ports_of
 from dap_mux.cluster.source import Description, Notify, OnReached, SourceSpec
 from dap_mux.pure.errors import DapMuxError, NothingToConnect, UsageError
+
+RIGHT_IN_A_POD: Final = (
+    "its container's `securityContext: {capabilities: {add: [SYS_PTRACE]}}` allows it"
+)
 
 # Pods that are gone, and that are waited for because others may be made in their place.
 
@@ -178,6 +184,7 @@ class PodSelection:
     """
 
     ports: range
+    names_ports: bool
     namespace: str | None = None
     context: str | None = None
     arguments: tuple[str, ...] = ()
@@ -197,7 +204,10 @@ def read(word: SourceSpec) -> PodSelection:
     if match is None or (match["labels"] and match["kind"]):
         raise UsageError(f"{word}: not a selection of pods; one looks like {EXAMPLES}")
     common = PodSelection(
-        ports_of(match, word), namespace=match["namespace"], context=match["context"]
+        ports_of(match, word),
+        names_ports=match["first"] is not None,
+        namespace=match["namespace"],
+        context=match["context"],
     )
     if match["labels"]:
         return replace(common, arguments=("--selector", match["labels"]))
@@ -252,6 +262,21 @@ class Kubernetes:
         self._news = PodFailures(self._tool)
         self._told_ranks = False
         self._job_end = ""  # how it ended, once it will not start more pods
+        self.names_ports = self._wanted.names_ports
+
+    async def machines(self) -> Sequence[Machine]:
+        """Return the pods."""
+        waits = {record.host: record.waits for record in await self.discover()}
+        return [
+            Machine(
+                name=f"pod {pod}",
+                reach=partial(self._tool.exec_command, pod),
+                everybody=True,
+                right=RIGHT_IN_A_POD,
+                down=why,
+            )
+            for pod, why in waits.items()
+        ]
 
     async def discover(self) -> Sequence[RankRecord]:
         """Return the ranks of the present pods. Raises `DapMuxError`, with advice."""

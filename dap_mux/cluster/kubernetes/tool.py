@@ -150,6 +150,10 @@ class Tool:
         """Return a command line for the user, with the same cluster and namespace."""
         return shlex.join([self.name, *self.base[1:], *words])
 
+    def exec_command(self, pod: str, script: str) -> list[str]:
+        """Return the command that runs a shell's script in a pod, and passes on our input."""
+        return [*self.base, "exec", "-i", pod, "--", "sh", "-c", script]
+
     @asynccontextmanager
     async def watching(self, selection: Sequence[str]) -> AsyncIterator[Changes]:
         """Watch pods; the first events are the existing ones."""

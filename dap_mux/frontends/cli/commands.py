@@ -201,12 +201,18 @@ def _compare(parser: ArgumentParser) -> None:
     )
 
 
+def _job(parser: ArgumentParser) -> None:
+    text = "of several jobs on the machines that endpoints name, this one"
+    parser.add_argument("--job", metavar="NAME", default="", help=text)
+
+
 def _stacks(parser: ArgumentParser) -> None:
     parser.usage = (
         "dap-mux stacks [SESSION] [RANKS] [OPTIONS]\n"
-        "       dap-mux stacks pid:NUMBER[,NUMBER...] [OPTIONS]"
+        "       dap-mux stacks pid:NUMBER... | ssh:HOST... | slurm:JOBID | k8s:PODS [OPTIONS]"
     )
-    _words(parser, "*", "a rank set; or processes, read from outside by py-spy")
+    _words(parser, "*", "a rank set; or processes or machines, whose ranks are read from outside")
+    _job(parser)
     parser.add_argument(
         "--threads",
         choices=("main", "all"),
@@ -225,7 +231,7 @@ def _stacks(parser: ArgumentParser) -> None:
 def _why(parser: ArgumentParser) -> None:
     parser.usage = (
         "dap-mux why [SESSION] [RANKS] [--attach] [--watch [S]] [--json] [OPTIONS]\n"
-        "       dap-mux why ENDPOINT... [--attach] [--json] [OPTIONS]\n"
+        "       dap-mux why ENDPOINT... [--attach] [--job NAME] [--json] [OPTIONS]\n"
         "       dap-mux why --from DIR [--json]"
     )
     parser.epilog = WHY_NOTES
@@ -243,6 +249,7 @@ def _why(parser: ArgumentParser) -> None:
         metavar="S",
         help="look again every S seconds (60), and show each new verdict that two looks agree on",
     )
+    _job(parser)
     parser.add_argument(
         "--from",
         dest="folder",

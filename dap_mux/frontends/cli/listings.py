@@ -8,12 +8,18 @@ import sys
 import time
 from argparse import Namespace
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from dap_mux.frontends.cli.execution import load_config
-from dap_mux.frontends.cli.outside import endpoints_in, pids_in, stacks_outside
+from dap_mux.frontends.cli.outside import (
+    endpoints_in,
+    machines_in,
+    pids_in,
+    stacks_on_machines,
+    stacks_outside,
+)
 from dap_mux.frontends.console.screen import (
     IN_MAIN,
     is_terminal,
@@ -265,17 +271,23 @@ def _source(args: Namespace) -> Source:
     """Return what opens the way to ask. Raises UsageError."""
     endpoints = endpoints_in(args.arguments)
     if endpoints:
-        pids = pids_in(endpoints)
-        if pids is None:
-            raise UsageError(f"{' '.join(endpoints)}: name a session, or processes (pid:4711,4712)")
-        return partial(_processes, pids, every_thread=args.which_threads == "all")
+        every_thread = args.which_threads == "all"
+        if (pids := pids_in(endpoints)) is not None:
+            return _always(partial(stacks_outside, pids, every_thread=every_thread))
+        if (sources := machines_in(endpoints)) is not None:
+            ask = partial(stacks_on_machines, sources, args.job, every_thread=every_thread)
+            return _always(ask)
+        raise UsageError(
+            f"{' '.join(endpoints)}: name a session, processes (pid:4711,4712), or machines "
+            "without a port (ssh:node1, slurm:4711, k8s:job/train)"
+        )
     session, ranks = session_and_ranks(args.arguments)
     return partial(_session, args, session, {"ranks": ranks, "threads": args.which_threads})
 
 
-@asynccontextmanager
-async def _processes(pids: list[int], *, every_thread: bool) -> AsyncIterator[Ask]:
-    yield partial(stacks_outside, pids, every_thread=every_thread)
+def _always(ask: Ask) -> Source:
+    """Return what needs no session to ask."""
+    return lambda: nullcontext(ask)
 
 
 @asynccontextmanager

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from dap_mux.pure.errors import UsageError
+from dap_mux.pure.errors import DapMuxError, NothingToConnect, UsageError
 
 if TYPE_CHECKING:
     from dap_mux.pure.insight.why.verdict import Verdict
+    from dap_mux.session.machines_view import Sources
     from dap_mux.session.outside_view import OutsideRank
 
 PID: Final = "pid:"
@@ -68,34 +69,82 @@ def endpoint_of(pids: Sequence[int]) -> str:
 
 async def why_outside(pids: Sequence[int]) -> SeenFromOutside:
     """Ask of processes, or of those that a launcher has started, and leave them as they are."""
-    from dap_mux.pure.insight.why.verdict import answer
-    from dap_mux.pure.insight.why.verdicts import UNDECIDED
-    from dap_mux.pure.rank_sets import fold
     from dap_mux.session.outside_view import verdict_on
 
     ranks = await _ranks(pids)
     verdict, by_ras = await verdict_on(ranks)
+    seen = _seen(verdict, ranks, by_ras, f"dap-mux why {endpoint_of(pids)} --attach")
+    if seen.lacks_py_spy:
+        seen.body["next"] = f"pip install py-spy; or dap-mux why {endpoint_of(pids)} --attach"
+    return seen
+
+
+def _seen(
+    verdict: Verdict, ranks: Sequence[OutsideRank], lines: Sequence[str], attach: str
+) -> SeenFromOutside:
+    """Return the answer. `lines`: more evidence; `attach`: the command that brings a debugger."""
+    from dap_mux.pure.insight.why.verdict import answer
+    from dap_mux.pure.insight.why.verdicts import UNDECIDED
+    from dap_mux.pure.rank_sets import fold
+
     is_known = verdict.name != UNDECIDED
     body = answer(verdict, fold)
     culprits = _culprits(verdict, ranks) if is_known else []
-    body["evidence"] += [
-        f"rank {one.rank[1]} is process {one.process.pid}; its variables in {one.variables}"
-        if one.variables
-        else f"rank {one.rank[1]} is process {one.process.pid}"
-        for one in culprits
-    ] + by_ras
+    for one in culprits:
+        where = f" on {one.machine}" if one.machine else ""
+        variables = f"; its variables in {one.variables}" if one.variables else ""
+        body["evidence"].append(
+            f"rank {one.rank[1]} is process {one.process.pid}{where}{variables}"
+        )
+    body["evidence"] += lines
+    if body["next"].startswith(OPEN_CONSOLE):  # there is no session
+        body["next"] = attach
     lacks = not is_known and all(one.lacks_py_spy for one in ranks)
-    if lacks:
-        body["next"] = f"pip install py-spy; or dap-mux why {endpoint_of(pids)} --attach"
-    elif body["next"].startswith(OPEN_CONSOLE):  # there is no session
-        body["next"] = f"dap-mux why {endpoint_of(pids)} --attach"
     begun = all(one.has_begun for one in ranks)
     return SeenFromOutside(body, tuple(one.process.pid for one in culprits), lacks, begun)
 
 
+def machines_in(endpoints: Sequence[str]) -> Sources | None:
+    """Return the hosts, SLURM jobs or pods that the endpoints are, None if any is another.
+
+    None also where one says on which ports its ranks listen. Raises UsageError.
+    """
+    from dap_mux.session.machines_view import open_sources
+
+    return open_sources(endpoints)
+
+
+async def why_on_machines(sources: Sources, job: str) -> Body | None:
+    """Ask of all ranks there, which nobody has prepared; `job`: the name of one of several.
+
+    None where they are better asked through their debugpy, because each listens. Raises
+    `DapMuxError`.
+    """
+    from dap_mux.pure.insight.why.verdicts import judge
+    from dap_mux.session.machines_view import look_at_machines
+    from dap_mux.session.outside_view import evidence_of
+
+    seen = await look_at_machines(sources, job)
+    if seen.listens:
+        return None
+    verdict = judge(evidence_of(seen.ranks, seen.interval))
+    body = _seen(verdict, seen.ranks, seen.lines, "").body
+    if culprits := _culprits(verdict, seen.ranks):
+        command = body["next"] or f"dap-mux attach {endpoint_of([culprits[0].process.pid])}"
+        body["next"] = f"on {culprits[0].machine}: {command}"
+    return body
+
+
 def _culprits(verdict: Verdict, ranks: Sequence[OutsideRank]) -> list[OutsideRank]:
+    """Return those that still run; of another machine, as far as it has been seen."""
     named = verdict.suspects[0].ranks if verdict.suspects else ()
-    return [one for one in ranks if one.rank in named and one.process.runs]
+    return [one for one in ranks if one.rank in named and _runs(one)]
+
+
+def _runs(one: OutsideRank) -> bool:
+    if one.machine:
+        return any(process.state for process in one.processes[-1:])
+    return one.process.runs
 
 
 async def place_outside(pid: int) -> list[str]:
@@ -121,17 +170,35 @@ async def stacks_outside(pids: Sequence[int], *, every_thread: bool) -> Body:
 
     Raises `DapMuxError` where py-spy is not installed.
     """
-    from dap_mux.pure.errors import DapMuxError
-    from dap_mux.pure.insight.stack_tree import stacks_answer
-    from dap_mux.pure.rank_sets import fold
-    from dap_mux.session.outside_view import look, stacks_seen
+    from dap_mux.session.outside_view import look
 
     ranks = await _ranks(pids)
     await look(ranks)
     if all(one.lacks_py_spy for one in ranks):
         raise DapMuxError(NO_STACKS)
+    return _stacks(ranks, "py-spy", every_thread=every_thread)
+
+
+async def stacks_on_machines(sources: Sources, job: str, *, every_thread: bool) -> Body:
+    """Return the same of all ranks of hosts, jobs or pods; say which machine does not answer."""
+    from dap_mux.session.machines_view import look_at_machines
+    from dap_mux.session.terminal_output import say
+
+    seen = await look_at_machines(sources, job)
+    if not seen.ranks:
+        raise NothingToConnect("; ".join(seen.lines))
+    for line in seen.lines:
+        say(line)
+    return _stacks(seen.ranks, "hosts", every_thread=every_thread)
+
+
+def _stacks(ranks: Sequence[OutsideRank], source: str, *, every_thread: bool) -> Body:
+    from dap_mux.pure.insight.stack_tree import stacks_answer
+    from dap_mux.pure.rank_sets import fold
+    from dap_mux.session.outside_view import stacks_seen
+
     threads, missing = stacks_seen(ranks, every_thread=every_thread)
-    return {**stacks_answer(threads, missing.items(), fold, lambda rank: False), "source": "py-spy"}
+    return {**stacks_answer(threads, missing.items(), fold, lambda rank: False), "source": source}
 
 
 async def _ranks(pids: Sequence[int]) -> list[OutsideRank]:

@@ -17,8 +17,10 @@ from dap_mux.frontends.cli.outside import (
     NO_PY_SPY,
     endpoint_of,
     endpoints_in,
+    machines_in,
     pids_in,
     place_outside,
+    why_on_machines,
     why_outside,
 )
 from dap_mux.frontends.console.screen import show_verdict
@@ -95,7 +97,7 @@ def main(args: Namespace) -> int:
     if endpoints:
         if (pids := pids_in(endpoints)) is not None:
             return execute(_of_processes, (args, pids))
-        return execute(_of_endpoints, (args, endpoints))
+        return execute(_of_machines, (args, endpoints))
     session, ranks = session_and_ranks(args.arguments)
     return _show(args, anyio.run(_of_session, find(session), load_config(args), ranks, args.attach))
 
@@ -245,6 +247,14 @@ async def _with_debugger(args: Namespace, endpoint: str, code: int) -> int:
         say(f"a debugger is in {endpoint} alone: dap-mux console {session.address}")
         await serve(session)
     return code
+
+
+async def _of_machines(asked: tuple[Namespace, tuple[str, ...]]) -> int:
+    """Look from outside where that can be, without --attach; else ask the ranks that listen."""
+    args, endpoints = asked
+    sources = None if args.attach else machines_in(endpoints)
+    body = None if sources is None else await why_on_machines(sources, args.job)
+    return await _of_endpoints(asked) if body is None else _show(args, body)
 
 
 async def _of_endpoints(asked: tuple[Namespace, tuple[str, ...]]) -> int:

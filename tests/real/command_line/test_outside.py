@@ -138,7 +138,7 @@ async def test_without_py_spy(user: User, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("stacks", "ssh:node1"), "name a session, or processes"),
+        (("stacks", "ssh:node1:5678"), "name a session, processes (pid:4711,4712), or machines"),
         (("stacks", "pid:1", "0-3"), "name either a session or endpoints"),
         (("stacks", "pid:x"), "not a list of process ids"),
         (("why", "pid:999999999"), "no process 999999999"),

@@ -51,6 +51,11 @@ class Host:
         """The test's own address on the cable to this host."""
         return f"{self.address.rpartition('.')[0]}.1"
 
+    def falls_silent(self) -> None:
+        """From now on whatever the test's network sends to it is lost."""
+        nobody = ("lladdr", "02:00:00:00:00:01", "nud", "permanent")
+        _ip("neigh", "replace", self.address, *nobody, "dev", f"near-{self.name}")
+
     def command(self, *words: str) -> list[str]:
         """What runs these words there."""
         if not self.namespace:
@@ -88,14 +93,14 @@ def folders(base: Path) -> list[Host]:
 
 
 @contextmanager
-def namespaces(base: Path) -> Iterator[list[Host]]:
-    """Two hosts with networks and files of their own; the whole test moves to a third network."""
+def namespaces(base: Path, count: int = 2) -> Iterator[list[Host]]:
+    """Hosts with networks and files of their own; the whole test moves to another network."""
     seen = base / "seen"
     for folder in (seen, base / "laptop", base / "nothing"):
         folder.mkdir()
     hosts = [
         Host(f"node{n}", f"10.77.{n}.2", base / f"node{n}", seen, f"dap-mux-{os.getpid()}-{n}")
-        for n in (1, 2)
+        for n in range(1, count + 1)
     ]
     with private_network():
         try:
@@ -130,6 +135,13 @@ def join(hosts: list[Host]) -> None:
         _ip("-n", host.namespace, "link", "set", "beside", "up")
         _ip("-n", host.namespace, "route", "add", other.address, "dev", "beside")
     _ip("-n", two.namespace, "route", "add", one.near_address, "via", two.near_address)
+
+
+def route_between(hosts: list[Host]) -> None:
+    """A way from each host to all others, through the test's own network."""
+    Path("/proc/sys/net/ipv4/ip_forward").write_text("1", "ascii")
+    for host in hosts:
+        _ip("-n", host.namespace, "route", "add", "default", "via", host.near_address)
 
 
 def _ip(*words: str) -> None:

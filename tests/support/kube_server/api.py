@@ -201,7 +201,7 @@ class KubeServer:
             return refuse(500, "InternalError", 'container not found ("main")')
         socket = web.WebSocketResponse(protocols=("v5.channel.k8s.io", "v4.channel.k8s.io"))
         await socket.prepare(request)
-        code = await run(pod.command(*request.query.getall("command")), socket)
+        code = await run(pod.exec_command(*request.query.getall("command")), socket)
         with suppress(ConnectionError):
             await socket.send_bytes(bytes([STATUS]) + json.dumps(outcome(code)).encode())
             await socket.close()

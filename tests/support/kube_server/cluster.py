@@ -48,6 +48,8 @@ class Pod:
     processes: list[asyncio.subprocess.Process] = field(default_factory=list)
     log: Path = Path(os.devnull)
     exec_allowed: bool = True
+    reads_processes: bool = True
+    """Whether who executes something in it may read the memory of what runs there."""
     controlled: bool = False
     """Whether an operator made it, and makes another where it fails."""
     unscheduled: str = ""
@@ -118,6 +120,11 @@ class Pod:
     def command(self, *words: str) -> list[str]:
         """What runs these words in it."""
         return ["nsenter", f"--net=/run/netns/{self.network}", *words]
+
+    def exec_command(self, *words: str) -> list[str]:
+        """What runs these words in it for somebody who executes them from outside."""
+        lacks = [] if self.reads_processes else ["setpriv", "--bounding-set=-sys_ptrace"]
+        return self.command(*lacks, *words)
 
     async def connect(self, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """Connect to a port on its own loopback, as its node does for a forward."""
