@@ -251,7 +251,9 @@ def _wait_of(sample: Sample, thread: Thread, stack: Stack, frame: Frame | None) 
         return _recorded(sample, stack, kind, call)
     in_backward = _waits_in_backward(sample, thread, stack)
     if in_backward or _sleeps_in_torch(sample, thread, stack):
-        return _recorded(sample, stack, kind, None) or (Wait(GRADIENTS) if in_backward else None)
+        wait = _recorded(sample, stack, kind, None)
+        unknown = wait is None or wait.kind == UNKNOWN_KIND
+        return Wait(GRADIENTS) if in_backward and unknown else wait
     return _of_others(thread, kind)
 
 
