@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 import pytest
+from msgspec.structs import replace
 
 from dap_mux.pure.insight.why.evidence import (
     Call,
@@ -297,6 +298,17 @@ class TestSlowOrHanging:
         found = verdict(slow, in_torch("broadcast"), in_torch("broadcast"))
         assert (found.name, accused(found)) == ("slow-rank", [0])
         assert "it is busy: it uses 90% of a processor" in found.evidence
+
+    def test_a_rank_that_gets_little_of_a_processor_is_slow(self) -> None:
+        """It wants to run at each look, on a machine with more to do."""
+        slow = self.sleeps("a", "b", "c")
+        looks = [
+            replace(one, threads=[replace(each, state="R") for each in one.threads])
+            for one in slow.samples
+        ]
+        slow = RankEvidence(slow.rank, slow.standing, looks)
+        found = verdict(slow, in_torch("broadcast"), in_torch("broadcast"))
+        assert (found.name, accused(found)) == ("slow-rank", [0])
 
     def test_an_ended_rank_for_which_the_others_look(self) -> None:
         gone = RankEvidence(("job", 0), Standing("exited"))

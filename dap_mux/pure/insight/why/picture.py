@@ -188,6 +188,12 @@ class Doing:
         return len(known) == len(self.threads) and len(set(known)) > 1
 
     @property
+    def sleeps(self) -> bool:
+        """Whether its main thread was asleep at most looks, and used little; not one that starves."""
+        asleep = sum(one.state == ASLEEP for one in self.threads)
+        return self.busy < BUSY and 2 * asleep > len(self.threads)
+
+    @property
     def polls(self) -> bool:
         """Whether it looks for something again and again, and sleeps in between.
 
@@ -196,8 +202,7 @@ class Doing:
         if len(self.stacks) < 2 or self.steady or self.counts or any(self.waits):
             return False
         (_, there), *_ = Counter(self.stacks).most_common(1)
-        asleep = sum(one.state == ASLEEP for one in self.threads)
-        return self.busy < IDLE and 2 * min(there, asleep) > len(self.stacks)
+        return self.busy < IDLE and self.sleeps and 2 * there > len(self.stacks)
 
     @cached_property
     def waiting_for_gil(self) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from dap_mux.pure.insight.stack_tree import Frame, Stack
 from dap_mux.pure.insight.why.evidence import Sample, Thread
-from dap_mux.pure.insight.why.picture import IDLE, Doing, Picture, same_wait
+from dap_mux.pure.insight.why.picture import Doing, Picture, same_wait
 from dap_mux.pure.insight.why.verdict import (
     DISK,
     Verdict,
@@ -114,7 +114,7 @@ def slow_rank(picture: Picture) -> Verdict | None:
 
     Nobody else moves meanwhile. A rank that counts on and sleeps in between is in no hurry.
     """
-    slow = [one for one in picture.elsewhere if one.moves and not (one.counts and one.busy < IDLE)]
+    slow = [one for one in picture.elsewhere if one.moves and not (one.counts and one.sleeps)]
     if not slow or not picture.waiting or len(slow) + len(picture.waiting) < len(picture.live):
         return None
     if len(slow) >= len(picture.waiting) or picture.moves or picture.awaits_results:
