@@ -189,7 +189,7 @@ class Doing:
 
     @property
     def sleeps(self) -> bool:
-        """Whether its main thread was asleep at most looks, and used little; not one that starves."""
+        """Whether its main thread was asleep at most looks; one that starves was not."""
         asleep = sum(one.state == ASLEEP for one in self.threads)
         return self.busy < BUSY and 2 * asleep > len(self.threads)
 
