@@ -162,7 +162,8 @@ async def _settled(run: Command, program: str, *, rests: bool) -> list[int]:
     home = run.user.environ["HOME"]
     await until(lambda: len(rank_pids(program, home)) == RANKS, within=STARTS_S, what="four ranks")
     pids = rank_pids(program, home)
-    busy = max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))  # with more to do it takes longer
+    load = os.getloadavg()[0] / (os.cpu_count() or 1)
+    busy = min(max(1.0, load), 3.0)  # with more to do it takes longer
     deadline = time.monotonic() + (RESTS_S if rests else STARTED_S) * busy
     used, at_rest = _cpu(pids), 0
     while at_rest < RESTED and time.monotonic() < deadline:
