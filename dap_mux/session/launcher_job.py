@@ -312,7 +312,8 @@ class LauncherRanks:
             code = await self._launched.ended() if own else None
             in_words = reason if seen is None else self._exit_reasons.of(process.pid, seen)
             self._endings.note(id, process.pid, seen if code is None else code, in_words, file)
-            self._session.driver.feed(inputs.RankExited(id, code, reason, job.ending))
+            if not self._dial:  # else its reverse connection tells, which may be another's by now
+                self._session.driver.feed(inputs.RankExited(id, code, reason, job.ending))
 
 
 def _out_of_reach(report: RankReport) -> str:
