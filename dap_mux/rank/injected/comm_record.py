@@ -6,6 +6,7 @@ too. docs/internals/comm.md has what was measured.
 
 from __future__ import annotations
 
+import atexit
 import os
 import sys
 import sysconfig
@@ -288,6 +289,8 @@ class _Finder:
             return spec
 
         def exec_module(module: ModuleType) -> None:
+            with suppress(AttributeError):
+                del spec.loader.exec_module
             execute(module)
             if name == "torch" or not _is_importing("torch"):
                 self._begin()
@@ -326,6 +329,7 @@ def _start(log: Callable[[str], object]) -> None:
     _forget_finder()
     try:
         _state.watch = Watch(log)
+        atexit.register(end)  # works are let go of while torch is still whole
     except Exception as error:  # noqa: BLE001  (private parts of torch: the job goes on)
         version = getattr(sys.modules["torch"], "__version__", "?")
         log(f"records no communication calls with torch {version}: {type(error).__name__}: {error}")
@@ -339,6 +343,7 @@ def _forget_finder() -> None:
 
 def end() -> None:
     """Record no calls any more; torch is as it was."""
+    atexit.unregister(end)
     _forget_finder()
     watch, _state.watch = _state.watch, None
     if watch is not None:
