@@ -35,6 +35,7 @@ def rank(number: int, **changed: Any) -> Json:
     return {
         "pid": 7,
         "rank": number,
+        "size": 2,
         "launcher": "torchrun",
         "job": "a:1",
         "program": "train.py",
@@ -51,7 +52,7 @@ def printed(*ranks: Json, **changed: Any) -> bytes:
         "sources": {"/w/train.py": "\nlink.recv(8)\n"},
         "more": 0,
         "hidden": 0,
-        "barred": 0,
+        "adapters": False,
         **changed,
     }
     return f"Welcome!\n\n{MARK}{json.dumps(body)}\n".encode()
