@@ -22,9 +22,9 @@ from dap_mux.pure.errors import UsageError
         ("4711.0", Name(job="4711", step="0")),
         ("4711.batch", Name(job="4711", step="batch")),
         ("4711_2", Name(job="4711_2")),
-        ("4711_2.1:6000", Name(job="4711_2", step="1", port=6000)),
-        ("4711+8", Name(job="4711", ranks=8)),
-        ("4711:6000+8", Name(job="4711", port=6000, ranks=8)),
+        ("4711_2.1:6000", Name(job="4711_2", step="1", port=6000, names_ports=True)),
+        ("4711+8", Name(job="4711", ranks=8, names_ports=True)),
+        ("4711:6000+8", Name(job="4711", port=6000, ranks=8, names_ports=True)),
         ("4711,ssh", Name(job="4711", by_ssh=True)),
     ],
 )

@@ -59,6 +59,8 @@ def works(shard, step):
 
 {function}("shard-2", 7)
 """
+WAITS_AT: Final = 9  # where `waits` acquires its lock
+ARRIVES_S: Final = 30.0
 LOOKS: Final = 150
 
 
@@ -93,9 +95,12 @@ async def test_where_a_rank_waits(tmp_path: Path) -> None:
     with running(tmp_path, "waits") as (pid, line):
         line()
         (main,) = await told(pid)
+        with anyio.fail_after(ARRIVES_S):
+            while main["frames"][0]["line"] != WAITS_AT:  # it has only printed yet
+                (main,) = await told(pid)
     innermost, outermost = main["frames"]
     assert (main["thread_name"], main["os_thread_id"]) == ("MainThread", pid)
-    assert (innermost["name"], innermost["line"]) == ("waits", 9)
+    assert (innermost["name"], innermost["line"]) == ("waits", WAITS_AT)
     assert outermost["name"] == "<module>"
     if sys.version_info >= (3, 13):
         shown = {one["name"]: one["repr"] for one in innermost["locals"]}
