@@ -37,7 +37,9 @@ def answer_looks(beside: Path) -> None:
         return
     door = socket.socket(socket.AF_UNIX)
     try:
-        door.bind(str(beside.with_suffix(STACKS)))
+        path = beside.with_suffix(STACKS)
+        door.bind(str(path))
+        path.chmod(0o600)  # by the program's own umask it may be anything
         door.listen()
     except OSError:  # a path of more than 107 bytes, or a file system without sockets
         door.close()

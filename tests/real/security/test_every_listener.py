@@ -16,6 +16,9 @@ from typing import Final
 import pytest
 
 from dap_mux.client import DapClient
+from dap_mux.rank.ready import STACKS
+from dap_mux.session.outside_view import ask_rank
+from dap_mux.system import procfs
 from tests.real.driving import joined, script
 from tests.real.ranks.agents import Start, attach_again
 from tests.support.processes import proc_net
@@ -122,7 +125,26 @@ async def ranks_own(user: User, start: Start, done: Path) -> tuple[Address, Serv
     return port, serves
 
 
-LISTENERS: Final = [editors, editors_here, consoles, calls, ranks_own]
+async def ranks_stacks(user: User, start: Start, done: Path) -> tuple[Address, Serves]:
+    """The unix socket on which a rank of `run` tells its stacks."""
+    del start
+    run = await user.start("run", "-n", "1", "--no-wait", script("until_told"), str(done))
+    client = await joined(run)
+    (row,) = await listed(client, "state", "running")
+    await client.disconnect(timeout=LIMIT)
+    pid: int = row["pid"]
+    address = procfs.unix_socket(pid, STACKS)
+    assert (_mode(Path(address).parent), _mode(Path(address))) == (0o700, 0o600)
+
+    async def serves() -> None:
+        told = await ask_rank(pid)
+        assert told is not None
+        assert b"until_told" in told
+
+    return address, serves
+
+
+LISTENERS: Final = [editors, editors_here, consoles, calls, ranks_own, ranks_stacks]
 every_listener = pytest.mark.parametrize("listens", LISTENERS, ids=lambda one: one.__name__)
 
 
@@ -167,6 +189,10 @@ async def test_hostile_bytes_harm_nobody(
                 pass
     await serves()
     (tmp_path / "done").touch()
+
+
+def _mode(path: Path) -> int:
+    return path.stat().st_mode & 0o777
 
 
 def _plain(address: Address) -> socket.socket:
