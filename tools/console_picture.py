@@ -25,19 +25,19 @@ WIDTH, HEIGHT = 104, 66
 TITLE = "dap-mux run -n 4 --console data_parallel.py"
 # Without the fonts that rich would have a reader fetch from elsewhere.
 FORMAT = re.sub(r"@font-face \{\{.*?\}\}\s*", "", CONSOLE_SVG_FORMAT, flags=re.DOTALL)
-PROMPTS = ("dap-mux>", "(Pdb ")
+PROMPT = re.compile(r"\[[0-3-]+\]>")
 LIMIT = 60.0  # s for each screen
 VISIT = (  # what is typed, and what is seen then
     ("", "stopped at data_parallel.py:"),
     ("break 146, step == 5", "breakpoint 2: "),
-    ("cast all c", "data_parallel.py:146 (breakpoint)"),
+    ("c", "0-3 stopped at data_parallel.py:146 train (breakpoint)"),
     ("list", "│ stopped │ breakpoint │"),
-    ("compare loss", "outliers: 2"),
-    ("cast all p batch.unit", "*{2}"),
-    ("attach 2", "146 -> "),
+    ("compare loss", "⚠ {2}"),
+    ("batch.unit", "⚠ {2}: 'mm'"),
+    ("on 2", "2 at data_parallel.py:146 train"),
     ("batch.unit, grad_norm", "('mm', "),
-    ("detach", "Detached"),
-    ("cast all n", "-> model.step(mean_grad)"),
+    ("on -", "0-3 at data_parallel.py:146 train"),
+    ("n", "147 ->  model.step(mean_grad)"),
 )
 
 
@@ -77,8 +77,8 @@ def visit(tmux: list[str]) -> str:
 def _done(shown: str, seen: str, prompts: int) -> bool:
     """Whether all ranks stand, these words do too, and a new prompt waits below them."""
     *_, prompt, status = ["", "", *filter(None, shown.splitlines())]
-    lines = [line for line in shown.splitlines() if line.startswith(PROMPTS)]
-    ready = prompt.rstrip() in ("dap-mux>", "(Pdb 2)") and status.endswith(": 4 stopped")
+    lines = [line for line in shown.splitlines() if PROMPT.match(line)]
+    ready = bool(PROMPT.fullmatch(prompt.rstrip())) and status.endswith(": 4 stopped")
     return ready and seen in shown and len(lines) == prompts
 
 

@@ -118,7 +118,7 @@ async def both(user: User, run: Command) -> AsyncIterator[Both]:
     )  # fmt: skip
     user.others.append(alone)
     await run.session()
-    ours = PipedConsole(await user.start("console", piped=True))
+    ours = PipedConsole(await user.start("console", "--words", "monarch", piped=True))
     with await asyncio.to_thread(Prompt, port, THEIRS) as theirs:
         yield Both(theirs, ours, alone)
 

@@ -118,7 +118,7 @@ async def open_console(
 
     entry = await entry_lines(session, config)
     client = await open_client(session, config, entry)
-    console = Console(client, screen_for_stdout(), shows_output=shows_output)
+    console = Console(client, screen_for_stdout(), shows_output=shows_output, words=config.words)
     for path, line in entry.items():
         console.breakpoints.remember(path, line)
     return console
@@ -190,7 +190,9 @@ async def _serve(target: tuple[SessionFile, Config, Address]) -> int:
 
     async with observer(session, config, "dap-mux console --serve") as watch:
         try:
-            server = await console_server.serve(host, port, join, Guard().trusts, _watched)
+            server = await console_server.serve(
+                host, port, join, Guard().trusts, _watched, config.words
+            )
         except OSError as error:
             raise DapMuxError(f"cannot listen on {host}:{port}: {error.strerror}") from None
         where = Address(host, server.port)

@@ -43,6 +43,8 @@ class Command:
     summary: str
     run: Callable[[Context, str], Awaitable[None]]
     aliases: tuple[str, ...] = ()
+    monarch: str = ""
+    """What it does instead with Monarch's words."""
 
     @property
     def name(self) -> str:
@@ -50,11 +52,16 @@ class Command:
         return self.usage.partition(" ")[0]
 
 
+def find(name: str) -> Command | None:
+    """Find a command by its name or alias."""
+    fits = (each for each in COMMANDS if name == each.name or name in each.aliases)
+    return next(fits, None)
+
+
 def lookup(name: str) -> Command:
     """Find a command by its name or alias. Raises UsageError with a suggestion."""
-    for command in COMMANDS:
-        if name == command.name or name in command.aliases:
-            return command
+    if command := find(name):
+        return command
     known = [each for command in COMMANDS for each in (command.name, *command.aliases)]
     if likely := closest(name, known):
         raise UsageError(f"unknown command {name!r}: did you mean {likely!r}?")
@@ -76,11 +83,11 @@ def no_arguments(rest: str, name: str) -> None:
         raise UsageError(f"{name!r} takes no arguments")
 
 
-def help_text() -> str:
+def help_text(*, monarch: bool = False) -> str:
     """Return the commands in columns, with their aliases."""
     width = max(len(command.usage) for command in COMMANDS)
     return "\n".join(
-        f"  {command.usage.ljust(width)}  {command.summary}"
+        f"  {command.usage.ljust(width)}  {(monarch and command.monarch) or command.summary}"
         + (f" [{', '.join(command.aliases)}]" if command.aliases else "")
         for command in COMMANDS
     )
@@ -245,6 +252,11 @@ async def attach(console: Context, rest: str) -> None:
     await console.attach(stopped)
 
 
+async def on(_: Context, __: str) -> None:
+    """`on SET`. Raises UsageError: this is `--words monarch`, which has no current set."""
+    raise UsageError("there is no current set with --words monarch: use 'attach' or 'cast'")
+
+
 async def cast(console: Context, rest: str) -> None:
     """`cast RANKS COMMAND`."""
     if not rest:
@@ -337,15 +349,23 @@ async def quit_(console: Context, rest: str) -> None:
     await console.leave()
 
 
+PLAIN_LINES: Final = """\
+Any other line goes to the current set: a command of pdb (n, s, r, unt, c, u, d, w, l, ll, p, pp, a,
+j, display ...), an expression, or !statement."""
 RANK_SETS: Final = """\
 RANKS is 3, 0-3,7, ranks(1:10:2), ranks(dp=0, tp=1:3), all, stopped, running or @NAME; NAME 13 and
 NAME ranks(...) select ranks of one group; combine sets with & | - ~ and parentheses."""
 
 
 async def help_(console: Context, rest: str) -> None:
-    """`help`."""
-    no_arguments(rest, "help")
-    console.screen.say(f"{help_text()}\n\n{RANK_SETS}")
+    """`help`, `help WORD`. Raises UsageError."""
+    if rest:
+        command = lookup(rest)
+        console.screen.say(f"{command.usage}: {command.summary}")
+        return
+    shown = help_text(monarch=console.set is None)
+    more = "" if console.set is None else f"\n\n{PLAIN_LINES}"
+    console.screen.say(f"{shown}{more}\n\n{RANK_SETS}")
 
 
 COMMANDS: Final[tuple[Command, ...]] = (
@@ -353,17 +373,27 @@ COMMANDS: Final[tuple[Command, ...]] = (
         "list [classes|full] [RANKS]",
         "show where ranks are (default: stopped ranks)",
         list_,
-        ("l",),
+        ("l", "ranks"),
     ),
-    Command("attach [NAME] RANK", "open a pdb prompt on a rank", attach, ("a",)),
-    Command("detach", "close the pdb prompt", detach),
+    Command(
+        "on [RANKS] [COMMAND]", "choose the ranks that plain lines go to, or send one line", on
+    ),
+    Command(
+        "attach [NAME] RANK", "the same as on RANK", attach, ("a",), "open a pdb prompt on a rank"
+    ),
+    Command("detach", "the same as on all", detach, (), "close the pdb prompt"),
     Command(
         "cast [NAME] RANKS COMMAND",
-        "run a pdb command or evaluate an expression on many ranks",
+        "the same as on RANKS COMMAND",
         cast,
+        (),
+        "run a pdb command or evaluate an expression on many ranks",
     ),
     Command(
-        "compare [RANKS] EXPRESSION [within 5%]", "show which ranks have a different value", compare
+        "compare [RANKS] EXPRESSION [within 5%]",
+        "show which ranks have a different value",
+        compare,
+        ("cmp",),
     ),
     Command(
         "stacks [RANKS]",
@@ -400,7 +430,13 @@ COMMANDS: Final[tuple[Command, ...]] = (
     Command(
         "release RANKS", "let ranks run on without a debugger", partial(_send_ranks, "release")
     ),
-    Command("continue", "release all ranks and leave", continue_, ("c", "cont")),
+    Command(
+        "continue",
+        "continue the set to its next stop",
+        continue_,
+        ("c", "cont"),
+        "release all ranks and leave",
+    ),
     Command("quit", "leave; other debuggers stay connected", quit_, ("q", "exit")),
-    Command("help", "show this help", help_, ("h", "?")),
+    Command("help [WORD]", "show this help", help_, ("h", "?")),
 )

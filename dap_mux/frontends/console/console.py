@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sys
-from collections.abc import Iterable
+import time
+from collections.abc import Coroutine, Iterable
 from typing import Any, Final, Protocol
 
 from dap_mux.client import RequestFailed
 from dap_mux.frontends.console.breakpoints import Breakpoints
-from dap_mux.frontends.console.commands import WaitFailed, lookup, split_command
+from dap_mux.frontends.console.commands import WaitFailed, find, lookup, split_command
+from dap_mux.frontends.console.current_set import CurrentSet
 from dap_mux.frontends.console.rank_prompt import RankPrompt
 from dap_mux.frontends.console.screen import Screen
-from dap_mux.frontends.console.session_client import SessionClient
+from dap_mux.frontends.console.session_client import SessionClient, describe_event, settled
 from dap_mux.pure.errors import DapMuxError
 from dap_mux.pure.rank_sets import RankId
 from dap_mux.pure.rank_sets.rank_rows import Change, Row, id_of
@@ -26,6 +28,12 @@ Enter 'help' for a list of commands.
 Enter 'list' to show all stopped ranks.
 """
 RANK_OUTPUT: Final = ("stdout", "stderr")
+MONARCH: Final = "monarch"
+"""The words with which `c`, `l` and `attach` mean what they mean in Monarch's debugger."""
+PDB_WORDS: Final = frozenset("a c cont continue l".split())
+"""pdb's words that are Monarch's, too, for something else; `a RANK` is not pdb's."""
+TWICE_S: Final = 1.0
+"""Two Ctrl-C within this time pause the set."""
 
 
 class LineEditor(Protocol):
@@ -46,13 +54,21 @@ class Console:
     """A user's console in a session; it provides `Context` to the commands.
 
     `ended` is set when it is time to leave. `shows_output`: whether the console shows what ranks
-    print.
+    print. `words`: "pdb", or "monarch".
     """
 
-    def __init__(self, client: SessionClient, screen: Screen, *, shows_output: bool = True) -> None:
+    def __init__(
+        self,
+        client: SessionClient,
+        screen: Screen,
+        *,
+        shows_output: bool = True,
+        words: str = "pdb",
+    ) -> None:
         self.client = client
         self.screen = screen
         self.attached: RankPrompt | None = None
+        self.set = None if words == MONARCH else CurrentSet(self)
         self.last_output: dict[RankId, str] = {}
         self.named_sets: list[tuple[str, str]] = []
         self.breakpoints = Breakpoints(client)
@@ -64,6 +80,10 @@ class Console:
         self._task: asyncio.Task[Any] | None = None  # which runs a command
         self._interrupted = False
         self._lines = ("", "")  # the last two
+        self.interrupts = 0  # ever; what was typed ahead ends with one
+        self._interrupted_at = -TWICE_S
+        self._asks_to_leave = False
+        self._said: set[asyncio.Task[None]] = set()
         client.observe(self)
 
     def edited_in(self, editor: LineEditor) -> None:
@@ -73,7 +93,18 @@ class Console:
     @property
     def prompt(self) -> str:
         """The text before the cursor."""
+        if self._asks_to_leave:
+            count = len(self._stopped())
+            who = f"{count} rank{'s are' if count > 1 else ' is'} stopped"
+            return f"{who}: let all ranks run on and leave? [y/N] "
+        if self.set is not None:
+            return self.set.prompt
         return f"({self.attached.title}) " if self.attached else PROMPT
+
+    @property
+    def is_held(self) -> bool:
+        """Whether an exception holds a rank of the current set."""
+        return self.set is not None and self.set.is_held
 
     @property
     def said_twice(self) -> bool:
@@ -93,7 +124,21 @@ class Console:
     # Lines
 
     async def handle(self, line: str) -> None:
-        """Run the command in a line; failures are shown, and the console goes on."""
+        """Run the command in a line; failures are shown, and the console goes on.
+
+        Text of several lines, as it is pasted, is a command a line; an interrupt drops the rest.
+        """
+        interrupts = self.interrupts
+        for one in line.replace("\r", "\n").split("\n"):
+            if self.interrupts == interrupts:
+                await self._handle(one)
+
+    async def _handle(self, line: str) -> None:
+        if self._asks_to_leave:
+            self._asks_to_leave = False
+            if line.strip().lower() in ("y", "yes"):
+                await self.leave()
+            return
         if not line.strip() or self.ended.is_set():
             return
         self._task, self._interrupted = asyncio.current_task(), False
@@ -105,7 +150,7 @@ class Console:
                 raise
             if sys.version_info >= (3, 11) and self._task is not None:
                 self._task.uncancel()
-            self.screen.say("interrupted; ranks are not affected", "note")
+            self._say_interrupted()
         finally:
             self._task, self.waits_long = None, False
             self.rows_changed([])
@@ -115,10 +160,28 @@ class Console:
 
         Returns False if no command runs and the prompt does not handle it either.
         """
+        self.interrupts += 1
         if self._task is not None and self._task.cancel():
             self._interrupted = True
+            self._interrupted_at = time.monotonic()
             return True
         return self._editor is not None and self._editor.discard_input()
+
+    async def key_interrupt(self) -> None:
+        """Handle Ctrl-C at the prompt: the second within a second pauses the set."""
+        self._asks_to_leave = False
+        before, self._interrupted_at = self._interrupted_at, time.monotonic()
+        if self.set is not None and self._interrupted_at - before < TWICE_S and self.set.running():
+            await self._handle(f"%pause {self.set.text}")
+
+    def _say_interrupted(self) -> None:
+        run = self.set.running() if self.set is not None else []
+        if not run:
+            self.screen.say("interrupted; ranks are not affected", "note")
+            return
+        name = self.client.ranks.fold(map(id_of, run))
+        text = f"{name} still run{'s' * (len(run) == 1)}"
+        self.screen.say(f"{text}: 'pause {name}' stops {'it' if len(run) == 1 else 'them'}", "note")
 
     def blocked(self, who: str) -> None:
         """Say how the prompt comes back from a command that waits for ranks."""
@@ -142,11 +205,31 @@ class Console:
             self.screen.say(f"internal error: {type(error).__name__}: {error}", "error")
 
     async def _dispatch(self, line: str) -> None:
-        if self.attached and not line.startswith("%"):
+        if self.set is not None and not line.startswith("%"):
+            await self._dispatch_to_set(self.set, line)
+        elif self.attached and not line.startswith("%"):
             await self.attached.handle(line)
         else:
             name, rest = split_command(line.removeprefix("%"))
             await lookup(name).run(self, rest)
+
+    async def _dispatch_to_set(self, current: CurrentSet, line: str) -> None:
+        """Run a command of the console; anything else goes to the current set."""
+        name, rest = split_command(line)
+        command = None if name in PDB_WORDS and not (name == "a" and rest) else find(name)
+        if command is None:
+            await current.send(line)
+        elif command.name in ("on", "attach", "cast"):
+            await current.on(rest)
+        elif command.name == "detach":
+            await current.on("all")
+        elif command.name == "quit" and not rest and self._editor is not None and self._stopped():
+            self._asks_to_leave = True
+        else:
+            await command.run(self, current.default(command.name, rest))
+
+    def _stopped(self) -> list[Row]:
+        return [row for row in self.client.ranks.rows.values() if row["state"] == "stopped"]
 
     # The prompt on ranks
 
@@ -185,7 +268,14 @@ class Console:
     def rows_changed(self, changes: Iterable[Change]) -> None:
         """Announce stops and ends (`SessionObserver`)."""
         stepping: set[DebuggeeId] = {*self.attached.stepping} if self.attached else set()
+        if self.set is not None:
+            stepping |= self.set.moving
         others = [change for change in changes if id_of(change[1]) not in stepping]
+        if self.set is not None:
+            stops = [now for before, now in others if settled(now) and not _same(before, now)]
+            others = [change for change in others if not settled(change[1])]
+            if stops:
+                self._soon(self.set.say_stops(stops))
         for line in self.client.ranks.announcements(others):
             self.screen.say(line, "note")
         if self.attached and self._task is None:
@@ -203,6 +293,23 @@ class Console:
             return
         self.screen.say(str(body["output"]).removesuffix("\n"))
 
+    def _soon(self, saying: Coroutine[Any, Any, None]) -> None:
+        """Say something that takes a question to a rank."""
+
+        async def say() -> None:
+            with contextlib.suppress(DapMuxError):
+                await saying
+            self._refresh()
+
+        task = asyncio.ensure_future(say())
+        self._said.add(task)
+        task.add_done_callback(self._said.discard)
+
     def _refresh(self) -> None:
         if self._editor is not None:
             self._editor.refresh()
+
+
+def _same(before: Row | None, now: Row) -> bool:
+    """Whether the rank stood there already, and that was known."""
+    return before is not None and settled(before) and describe_event(before) == describe_event(now)

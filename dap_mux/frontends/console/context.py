@@ -29,6 +29,10 @@ class Context(Protocol):
     """The last output of each rank at a rank prompt."""
 
     @property
+    def set(self) -> object | None:
+        """The current set; None with Monarch's words."""
+
+    @property
     def attached(self) -> object | None:
         """The rank prompt that is open, if any."""
 

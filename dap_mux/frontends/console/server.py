@@ -29,8 +29,15 @@ Watch: TypeAlias = Callable[[asyncio.StreamWriter], AbstractContextManager[None]
 class Server:
     """Serves consoles on one port until it is closed."""
 
-    def __init__(self, join: Join, trusts: Callable[[socket.socket], bool], watch: Watch) -> None:
+    def __init__(
+        self,
+        join: Join,
+        trusts: Callable[[socket.socket], bool],
+        watch: Watch,
+        words: str,
+    ) -> None:
         self._join = join
+        self._words = words
         self._trusts = trusts
         self._watch = watch
         self._has_refused = False
@@ -69,7 +76,7 @@ class Server:
         try:
             if trusted:
                 with self._watch(writer):
-                    await _run_console(reader, writer, self._join)
+                    await _run_console(reader, writer, self._join, self._words)
             else:
                 # Once: whoever wants to fill the log can come again and again.
                 logger.log(
@@ -92,7 +99,12 @@ class Server:
 # first whole line, and only if that is a command; until then it only has a prompt. A connection
 # that sends what a person would not type is closed.
 async def serve(
-    host: str, port: int, join: Join, trusts: Callable[[socket.socket], bool], watch: Watch
+    host: str,
+    port: int,
+    join: Join,
+    trusts: Callable[[socket.socket], bool],
+    watch: Watch,
+    words: str,
 ) -> Server:
     """Listen; `trusts` decides whether the peer of a connection may have a console.
 
@@ -100,13 +112,13 @@ async def serve(
 
     Raises OSError if the port is taken.
     """
-    server = Server(join, trusts, watch)
+    server = Server(join, trusts, watch, words)
     await server.listen(host, port)
     return server
 
 
 async def _run_console(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, join: Join
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, join: Join, words: str
 ) -> None:
     output = _BufferedWriter(writer)
     prompts = PromptWriter(output.write, output.flush)
@@ -124,7 +136,7 @@ async def _run_console(
         output.flush()
         return
     try:
-        console = Console(client, screen)
+        console = Console(client, screen, words=words)
         screen.say(console.status)
         await converse(console, lines.next, prompts, first=command)
     finally:

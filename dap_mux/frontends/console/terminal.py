@@ -11,7 +11,7 @@ import os
 import sys
 import termios
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -21,6 +21,7 @@ from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 from prompt_toolkit.formatted_text import FormattedText
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
+from prompt_toolkit.input.typeahead import clear_typeahead
 from prompt_toolkit.patch_stdout import patch_stdout
 from prompt_toolkit.styles import Style
 
@@ -41,7 +42,7 @@ ARGUMENT_VALUES: Final = {
     "clear": ("all",),
     "list": ("classes", "full"),
 }
-RANK_SET_COMMANDS: Final = "list attach cast compare focus pause release stacks wait why".split()
+RANK_SET_COMMANDS: Final = "list on attach cast compare focus pause release stacks wait why".split()
 MAX_FILES: Final = 200
 
 
@@ -126,7 +127,11 @@ def _set(descriptor: int, kept: int) -> None:
 
 
 STYLE: Final = Style.from_dict(
-    {"prompt": "bold ansigreen", "bottom-toolbar": "noreverse ansibrightblack"}
+    {
+        "prompt": "bold ansigreen",
+        "held": "bold ansired",
+        "bottom-toolbar": "noreverse ansibrightblack",
+    }
 )
 
 
@@ -150,12 +155,18 @@ class Terminal:
     async def converse(self) -> None:
         """Read lines until the user leaves or the session ends."""
         # The screen has escaped control characters already.
-        with patch_stdout(raw=True), kept_on_interrupt(sys.stdin.fileno()):
+        # Ctrl-C drops what was typed ahead, where a line could move ranks of a set.
+        keeps = self._console.set is None
+        kept = kept_on_interrupt(sys.stdin.fileno()) if keeps else nullcontext()
+        with patch_stdout(raw=True), kept:
             self._console.greet()
             while not self._console.ended.is_set():
                 line = await self._line()
                 if line is not None:
+                    interrupts = self._console.interrupts
                     await self._console.handle(line)
+                    if not keeps and self._console.interrupts != interrupts:
+                        clear_typeahead(self._prompt.app.input)
                 elif self._console.attached and not self._console.ended.is_set():
                     self._console.detach()
                 else:
@@ -163,15 +174,20 @@ class Terminal:
             await self._console.leave()
             sys.stdout.flush()
 
+    @property
+    def _style(self) -> str:
+        return "class:held" if self._console.is_held else "class:prompt"
+
     async def _line(self) -> str | None:
         """Read a line; Ctrl-C discards what was typed, and Ctrl-D returns None."""
         try:
             return await self._prompt.prompt_async(
-                lambda: FormattedText([("class:prompt", self._console.prompt)]),
+                lambda: FormattedText([(self._style, self._console.prompt)]),
                 handle_sigint=False,
                 set_exception_handler=False,
             )
         except KeyboardInterrupt:
+            await self._console.key_interrupt()
             return ""
         except EOFError:
             return None

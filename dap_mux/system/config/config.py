@@ -176,6 +176,7 @@ class Config(Struct, frozen=True):
     verbosity: int
     log: Mapping[str, int] | None
     wait: bool
+    words: Literal["pdb", "monarch"]
     view: Literal["auto", "ranks", "classes"]
     scope: Literal["auto", "rank", "class", "all"]
     threads: Literal["auto", "main", "user", "all"]

@@ -227,6 +227,8 @@ OPTIONS: tuple[Option, ...] = (
     Option("python", PROGRAM, None,
            ALL, "the Python of the job: of ranks that run -n starts, and for dask: and ray:",
            own_attribute="clusterPython"),  # debugpy has a `python` of its own
+    Option("words", choice("pdb", "monarch"), "pdb",
+           ("run", "console"), "what c, l and attach mean in the console"),
     Option("mesh", MESH, None,
            ALL, "how ranks are laid out, the last dimension varying fastest"),
     Option("log_dir", FOLDER, None,

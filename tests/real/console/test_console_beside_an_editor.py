@@ -38,8 +38,7 @@ async def test_what_one_does_the_other_sees(user: User) -> None:
 
     stop = await editor.wait_event("stopped", timeout=LIMIT)
     await editor.request("next", {"threadId": stop["threadId"]}, timeout=LIMIT)
-    said = await console.sees(f"stopped at train.py:{back} (step)")
-    assert "rank" in said
+    await console.sees(f"stopped at train.py:{back} step (step)")
     await listed(editor, "line", *[back] * 4)
 
     rank_2 = (await listed(editor, "line", *[back] * 4))[2]["threadId"]
@@ -75,7 +74,7 @@ async def test_attach_and_who_else_moves_the_rank(user: User) -> None:
     run = await start(user, path, n=2)
     editor = await joined(run, {path: [loss]}, name="editor")
     entries = await listed(editor, "line", loss, loss)
-    console = PipedConsole(await user.start("console", piped=True))
+    console = PipedConsole(await user.start("console", "--words", "monarch", piped=True))
 
     said = await console.does("attach 1")
     assert f"> {path}({loss})step()" in said
@@ -130,7 +129,7 @@ async def test_a_console_in_another_terminal_has_the_job_from_its_first_line(use
     path = user.script(COUNT)
     run = await start(user, path, n=2)
     await run.session()
-    console = PipedConsole(await user.start("console", piped=True))
+    console = PipedConsole(await user.start("console", "--words", "monarch", piped=True))
     while "2 stopped" not in (said := await console.does("list")):
         await console.sees("stopped at")
     (first,) = entry_line((path,)).values()

@@ -51,7 +51,7 @@ def begin(tmux: Tmux, user: User, *words: str) -> None:
 
 def run(tmux: Tmux, user: User, n: int, script: str) -> None:
     """Run a job with a console in its terminal."""
-    begin(tmux, user, *run_words("--console", script, n=n))
+    begin(tmux, user, *run_words("--console", "--words", "monarch", script, n=n))
 
 
 async def ready(tmux: Tmux, status: str, prompt: str = PROMPT) -> None:

@@ -10,9 +10,9 @@ ROOT: Final = Path(__file__).resolve().parents[3]
 FOLDER: Final = "/home/me/job"
 """The folder of the job, as pages name it."""
 _BLOCK: Final = re.compile(r"^```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-_PROMPT: Final = re.compile(r"(?:dap-mux>|\(Pdb [^)]*\)) (.*)")
+_PROMPT: Final = re.compile(r"\[[^\]]*\]> (.*)")
 _PRINTED: Final = re.compile(r"\[[^\]]+\] ")  # what ranks print comes whenever they print it
-_ANNOUNCED: Final = re.compile(r"ranks? \S+ stopped at ")  # so does this
+_ANNOUNCED: Final = re.compile(r"(?:ranks? )?\S+ stopped at |\d+ ->  ")  # so does this
 
 
 class Typed(NamedTuple):

@@ -69,7 +69,7 @@ async def console_of(
     shown: list[str] = []
     client = SessionClient(await session.client("dap-mux console"), f"127.0.0.1:{session.port}")
     await client.attach(breakpoints, {})
-    console = Console(client, PlainScreen(shown.append))
+    console = Console(client, PlainScreen(shown.append), words="monarch")
     try:
         yield console, shown
     finally:

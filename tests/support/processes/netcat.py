@@ -49,7 +49,7 @@ class Netcat:
 
 async def served(user: User) -> tuple[Command, int]:
     """Serve consoles on a free port."""
-    command = await user.start("console", "--serve", "0")
+    command = await user.start("console", "--serve", "0", "--words", "monarch")
     await command.says("; try `nc ")
     await until(lambda: command.err.endswith("\n"), within=LIMIT, what="the whole line")
     found = re.search(r"consoles on 127\.0\.0\.1:(\d+); try `nc 127\.0\.0\.1 \1`", command.err)

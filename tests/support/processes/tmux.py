@@ -23,13 +23,15 @@ class Tmux:
     def __init__(self, socket: Path) -> None:
         self._socket = socket
 
-    def start(self, words: list[str], folder: Path, env: Mapping[str, str]) -> None:
+    def start(
+        self, words: list[str], folder: Path, env: Mapping[str, str], *, width: int = WIDTH
+    ) -> None:
         """Run a command in it; the terminal stays when that has ended, with its exit code."""
         command = f"env -i {shlex.join(f'{key}={text}' for key, text in env.items())} "
         command += (
             f"TERM=tmux-256color {shlex.join(words)}; echo exit code $?; exec tail -f /dev/null"
         )
-        size = ["-x", str(WIDTH), "-y", str(HEIGHT)]
+        size = ["-x", str(width), "-y", str(HEIGHT)]
         self._do("-f", "/dev/null", "new-session", "-d", *size, "-c", str(folder), command)
 
     def keys(self, *keys: str) -> None:
@@ -64,6 +66,29 @@ class Tmux:
         except AssertionError:
             raise AssertionError(f"{words!r} (times {times}) is not in:\n{screen}") from None
         return screen
+
+    async def shows_folded(self, words: str) -> None:
+        """Wait until words stand there, wherever the terminal has broken their line."""
+        wanted = "".join(words.split())
+
+        def shown() -> bool:
+            return wanted in "".join(self.screen().split())
+
+        try:
+            await until(shown, within=LIMIT, what=words)
+        except AssertionError:
+            raise AssertionError(f"{words!r} is not in:\n{self.screen()}") from None
+
+    async def prompts(self, prompt: str) -> None:
+        """Wait until an empty prompt is the last line but the status."""
+
+        def stands() -> bool:
+            return prompt in [*filter(None, self.screen().splitlines())][-3:]
+
+        try:
+            await until(stands, within=LIMIT, what=prompt)
+        except AssertionError:
+            raise AssertionError(f"{prompt!r} is not below:\n{self.screen()}") from None
 
     async def clear(self) -> None:
         """Empty the screen, so that what is waited for next is new: prompt and status are left."""

@@ -26,7 +26,7 @@ def tracker() -> RankTracker:
 @pytest.mark.parametrize(
     ("text", "start", "some"),
     [
-        ("", 0, {"list ", "attach ", "cast ", "quit", "help"}),
+        ("", 0, {"list ", "attach ", "cast ", "quit", "help "}),
         ("at", 0, {"attach "}),
         ("scope c", 6, {"class"}),
         ("list cl", 5, {"classes"}),
