@@ -39,7 +39,7 @@ VISIT = (
     ("cmp loss", ("340268", "0.0468", "min 0.0468862"), "[0-3]>"),
     ("on 2", (f"2 at data_parallel.py:{REDUCE} train", f"{REDUCE} ->"), "[2]>"),
     ("on all - 2 p batch.unit", ("{0-1,3}: 'm'",), "[2]>"),
-    ("n", ("2 runs: waits in recv_into for rank 0",), "[2 run]>"),
+    ("n", ("2 runs: waits in all_reduce_mean for ranks 0-1,3",), "[2 run]>"),
     ("on 0-1,3 n", (f"0-3 stopped at data_parallel.py:{STEP} train (step)",), "[2]>"),
     ("on", ("on 2", "before: all"), "[2]>"),
     ("on -", (f"0-3 at data_parallel.py:{STEP} train",), "[0-3]>"),
