@@ -297,7 +297,8 @@ class Console:
         """Say something that takes a question to a rank."""
 
         async def say() -> None:
-            with contextlib.suppress(DapMuxError):
+            # Where nobody reads any more, the next line that is said outside of a task ends it all.
+            with contextlib.suppress(DapMuxError, BrokenPipeError):
                 await saying
             self._refresh()
 
