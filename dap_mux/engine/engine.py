@@ -186,7 +186,7 @@ class Engine:
     def receive(self, event: inputs.Input) -> list[Output]:
         """Take one input and return everything that must be done about it, in order.
 
-        What is put off meanwhile is done right after the call that put it off. Raises nothing: an
+        Deferred calls run right after the call that deferred them. Raises nothing: an
         unforeseen exception is answered and logged. Lean: every message comes through here.
         """
         core, take = self.core, self._take[type(event)]

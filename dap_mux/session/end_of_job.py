@@ -36,7 +36,7 @@ NO_RANK: Final = ("", -1)
 
 @dataclass(frozen=True)
 class Missing:
-    """What has left no files here: ranks that never came, and those that called from a host.
+    """Ranks without files here: those that never came, and those that called from a host.
 
     `launcher`: the failure of a program of the job's that is no rank.
     """

@@ -1,4 +1,4 @@
-"""What ranks of other machines do, seen from outside: `why ssh:node1 ssh:node2`, `why slurm:4711`.
+"""Looks at ranks of other machines from outside: `why ssh:node1 ssh:node2`, `why slurm:4711`.
 
 Each machine runs `dap_mux/rank/outside/host_look.py`, which looks at the ranks there. What it
 prints is untrusted; put together, it is the same evidence as that of ranks of this machine.
@@ -44,7 +44,7 @@ Number = Annotated[int, Meta(ge=0, lt=MAX_NUMBER)]
 
 
 class KnownThread(Struct, frozen=True):
-    """What the system shows of a thread, as `Thread` has it."""
+    """A thread as the system shows it; fields as in `Thread`."""
 
     tid: int = 0
     state: str = ""
@@ -84,7 +84,7 @@ class SeenRank(Struct, frozen=True):
 
 
 class Answer(Struct, frozen=True):
-    """What a machine has printed. `more`: ranks left out; `hidden`: those in other networks.
+    """The answer of a machine. `more`: ranks left out; `hidden`: those in other networks.
 
     `adapters`: whether any debugpy listens there.
     """

@@ -114,7 +114,7 @@ def pids_of(endpoints: Sequence[str]) -> list[int]:
 def ranks_outside(pids: Sequence[int]) -> list[OutsideRank]:
     """Return the ranks that these processes are or have started. Raises `DapMuxError`.
 
-    Who has no number gets the lowest that is free. One of several that has ended is a rank, too.
+    A process without a number gets the lowest free one. Of several, one that has ended counts, too.
     """
     ended = [pid for pid in pids if not procfs.runs(pid)]
     live = [pid for pid in pids if pid not in ended]

@@ -163,6 +163,6 @@ class ConsoleCompletions(Struct, eq=False):
 
 
 def _moved(target: Body, by: int) -> Body:
-    """What a rank said of the end of a text, as it is in the whole text."""
+    """Return a completion of the end of a text with its place in the whole text."""
     start = target.get("start", 0)
     return {**target, "start": start + by if isinstance(start, int) else by}

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from argparse import REMAINDER, ArgumentParser, BooleanOptionalAction, Namespace, _ActionsContainer
+from argparse import REMAINDER, ArgumentParser, BooleanOptionalAction, _ActionsContainer
 from collections.abc import Callable
 from pathlib import Path
 
 from msgspec import Struct
 
-from dap_mux.pure.errors import UsageError
 from dap_mux.system.config import OPTIONS, Option
 
 RUN_USAGE = """\
@@ -65,24 +64,6 @@ def _words(
     parser.add_argument("arguments", nargs=count, metavar="ARG", help=f"{SESSION}; {about}")
     parser.add_argument("--session", metavar="SESSION", help="as an option instead")
     parser.add_argument("--ranks", metavar="RANKS", help=ranks)
-
-
-def place_session_and_ranks(args: Namespace) -> None:
-    """Put what `--session` and `--ranks` name where the command takes it without an option.
-
-    Raises UsageError.
-    """
-    if getattr(args, "arguments", None) is None:
-        return
-    if args.session is not None:
-        from dap_mux.frontends.cli.listings import names_session  # imports a lot
-
-        if not names_session(args.session):
-            raise UsageError(f"--session {args.session}: expected HOST:PORT or a session file")
-    leading = [args.session] if args.session is not None else []
-    if args.ranks is not None and args.name != "compare":
-        leading.append(args.ranks)
-    args.arguments = leading + args.arguments
 
 
 def _run(parser: ArgumentParser) -> None:

@@ -26,7 +26,6 @@ from dap_mux.frontends.cli.commands import (
     SOURCES,
     Command,
     add_arguments,
-    place_session_and_ranks,
 )
 from dap_mux.pure.errors import DapMuxError, NothingToConnect, Refused, UsageError
 from dap_mux.pure.printable import printable
@@ -134,6 +133,24 @@ def parse(command_line: Sequence[str]) -> Namespace:
     args = _parse(arguments)
     place_session_and_ranks(args)
     return args
+
+
+def place_session_and_ranks(args: Namespace) -> None:
+    """Put what `--session` and `--ranks` name where the command takes it without an option.
+
+    Raises UsageError.
+    """
+    if getattr(args, "arguments", None) is None:
+        return
+    if args.session is not None:
+        from dap_mux.frontends.cli.listings import names_session  # imports a lot
+
+        if not names_session(args.session):
+            raise UsageError(f"--session {args.session}: expected HOST:PORT or a session file")
+    leading = [args.session] if args.session is not None else []
+    if args.ranks is not None and args.name != "compare":
+        leading.append(args.ranks)
+    args.arguments = leading + args.arguments
 
 
 def known_by(name: str) -> None:

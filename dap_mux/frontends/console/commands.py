@@ -44,7 +44,7 @@ class Command:
     run: Callable[[Context, str], Awaitable[None]]
     aliases: tuple[str, ...] = ()
     monarch: str = ""
-    """What it does instead with Monarch's words."""
+    """The handler with Monarch's words, where it differs."""
 
     @property
     def name(self) -> str:

@@ -157,7 +157,7 @@ class CurrentSet:
     async def _until_settled(self) -> None:
         """Wait until no rank may stop, or those that may wait for others, as far as is known.
 
-        Who waits for a rank that waits itself has no reason in its row: all is quiet then.
+        A rank that waits for a waiting rank shows no reason in its row, and nothing changes then.
         """
         while self._unsettled() and not self._client.ended.is_set():
             known = self._client.ranks.rows

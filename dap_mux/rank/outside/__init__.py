@@ -1,4 +1,4 @@
-"""What a session sends to a machine to look at the ranks there from outside.
+"""The program that a session sends to a machine to look at its ranks from outside.
 
 Python 3.8 or later, the standard library, and the modules named here: the machine needs nothing
 else, and keeps nothing.

@@ -36,7 +36,7 @@ LIBRARY = re.compile(r"[/\\]lib(?:64)?[/\\]python\d|site-packages|dist-packages|
 SOCKET = re.compile(r"socket:\[(\d+)\]")
 LOOPBACK = re.compile(r"localhost|127\..*|::1")
 JOB_NAMES = ("PMIX_NAMESPACE", "PMI_JOBID", "PMI_PORT")
-"""What tells jobs apart that have no MASTER_ADDR: those of MPI."""
+"""Variables of MPI that differ between jobs, which have no MASTER_ADDR there."""
 
 
 class Seen:

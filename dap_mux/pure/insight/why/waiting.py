@@ -112,7 +112,7 @@ def _in_common(left: Stack, right: Stack) -> int:
 def slow_rank(picture: Picture) -> Verdict | None:
     """A rank is at work, and the others wait for it all the time.
 
-    Nobody else moves meanwhile. A rank that counts on and sleeps in between is in no hurry.
+    No other rank moves meanwhile. A rank that counts and sleeps in between is not slow.
     """
     slow = [one for one in picture.elsewhere if one.moves and not (one.counts and one.sleeps)]
     if not slow or not picture.waiting or len(slow) + len(picture.waiting) < len(picture.live):
