@@ -131,6 +131,23 @@ class TestWhatAllMustAgreeOn:
         found = verdict(in_torch("init_process_group", rank=0, port=1), *met, at(5))
         assert (found.name, accused(found)) == ("not-joined", [3])
 
+    def test_a_root_that_is_kept_where_others_have_passed(self) -> None:
+        """Who has got its part is a line further; the one in another call keeps all of them."""
+        root, further, other = (
+            in_torch("broadcast", 10),
+            in_torch("all_reduce", 11),
+            in_torch("barrier", 5),
+        )
+        found = verdict(root, further, other, further)
+        assert (found.name, accused(found, all_of_it=True)[0]) == ("mismatched-collective", 2)
+        assert found.sentence.startswith("rank 2: calls barrier")
+
+    def test_a_root_that_has_not_come_so_far_alone(self) -> None:
+        """There is nobody else whom it could wait for."""
+        root, further = in_torch("broadcast", 10), in_torch("all_reduce", 11)
+        found = verdict(root, further, further, further)
+        assert (found.name, accused(found)) == ("mismatched-collective", [0])
+
     def test_a_world_of_another_size(self) -> None:
         sizes = (4, 4, 6, 4)
         joins = [

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 
+from dap_mux.pure.insight.stack_tree import Stack
 from dap_mux.pure.insight.why.graph import WaitGraph, graph_of, operation
 from dap_mux.pure.insight.why.picture import Doing, Picture, same_wait
 from dap_mux.pure.insight.why.verdict import (
@@ -17,7 +18,7 @@ from dap_mux.pure.insight.why.verdict import (
     verb,
     who_waits,
 )
-from dap_mux.pure.insight.why.waits import PORT, SENDS, Wait, plain
+from dap_mux.pure.insight.why.waits import PASSED_BY_SOME, PORT, SENDS, Wait, plain
 
 MOST_PAIRS = 4
 Difference = tuple[Callable[[Wait], str], Callable[[Wait], Hashable]]
@@ -58,6 +59,7 @@ def _in_a_group(members: list[Doing], graph: WaitGraph, picture: Picture) -> Ver
             continue
         if (words, key) in (KIND, ORDER) and not graph.in_a_circle(parted[0].rank):
             continue  # somebody else is missing, for whom all of them may wait
+        parted = _not_kept(parted, members)
         assert parted[0].wait is not None
         return _verdict(words(parted[0].wait), parted, members, picture)
     return None
@@ -153,6 +155,28 @@ def _by_place(picture: Picture) -> Verdict | None:
     few = [one for one in waiting if one.wait is not None and one.wait.called_at != most]
     words = f"{few[0].wait}{calling(few[0])} at {place(few[0].place)}"
     return _verdict(f"{verb(few, 'waits', 'wait')} in {words}", few, waiting, picture)
+
+
+def _not_kept(parted: list[Doing], members: Sequence[Doing]) -> list[Doing]:
+    """Leave out who is only kept in a call that the others have been able to pass.
+
+    The root of a broadcast waits for one that is missing; who has got its part is a line further.
+    """
+    further = [one.wait.called_at for one in members if one.wait and one not in parted]
+    return [one for one in parted if not (one.wait and _is_kept(one.wait, further))] or parted
+
+
+def _is_kept(wait: Wait, further: Sequence[Stack]) -> bool:
+    if wait.plain not in PASSED_BY_SOME or not wait.called_at:
+        return False
+    *callers, here = wait.called_at
+    return any(
+        [*stack[:-1]] == callers
+        and (stack[-1].path, stack[-1].function) == (here.path, here.function)
+        and stack[-1].line > here.line
+        for stack in further
+        if stack
+    )
 
 
 def _sizes(wait: Wait) -> str:

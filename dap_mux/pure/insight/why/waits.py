@@ -120,6 +120,10 @@ PORT: Final = "port"
 STORE: Final = "Store."
 UNKNOWN_KIND: Final = "a collective"
 ROOTS: Final = frozenset({"broadcast", "gather", "reduce", "scatter"})
+PASSED_BY_SOME: Final = ROOTS | {
+    "broadcastobjectlist", "gatherobject", "gatherv", "scatterobjectlist", "scatterv",
+}  # fmt: skip
+"""Collectives that a rank may leave while others of its group are still in them."""
 TORCH_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "send": ("dst", "tag"),
     "recv": ("src", "tag"),
