@@ -206,3 +206,47 @@ def test_any_text(text: str) -> None:
 def test_a_call_that_is_nested_too_deeply_is_shown_as_it_stands() -> None:
     text = f"f({' + '.join(['a'] * 2500)})"
     assert call_at(Source(text), 1, {}) == Call(text[:200])
+
+
+LOCKS = """\
+def read():
+    with FILES:
+        with INDEX:
+            return 1
+def reindex():
+    with INDEX, shown():
+        with FILES: return 2
+        with self.lock:
+            return 3
+"""
+
+
+def locked(*lines: tuple[str, int], asleep: str = "futex") -> Sample:
+    """A process whose threads are at these lines; the first is the main one."""
+    threads = [
+        thread(frame(name, "/work/locks.py", line), tid=71 + at, thread_name=name)
+        for at, (name, line) in enumerate(lines)
+    ]
+    state = {"state": "S", "system_call": asleep}
+    sources = {"/work/locks.py": Source(LOCKS)}
+    return sample_of(threads_in(json.dumps(threads).encode()), 71, lambda _: state, sources.get, 0)
+
+
+def test_locks_by_their_names_where_threads_sleep() -> None:
+    found = locked(("read", 3), ("reindex", 7))
+    first, second = found.threads
+    assert (first.lock, first.holds) == ("/work/locks.py:INDEX", ["/work/locks.py:FILES"])
+    assert (second.lock, second.holds) == ("/work/locks.py:FILES", ["/work/locks.py:INDEX"])
+    assert first.call == Call("with INDEX")
+    looks = RankEvidence(("job", 0), Standing(), [found] * 3)
+    verdict = judge(Evidence({("job", 0): looks}))
+    assert (verdict.name, verdict.suspects[0].ranks) == ("lock-cycle", (("job", 0),))
+
+
+def test_a_lock_that_may_be_another_in_each_frame_has_no_name() -> None:
+    assert locked(("reindex", 8)).threads[0].lock == ""
+
+
+def test_who_is_at_work_waits_for_no_lock() -> None:
+    found = locked(("read", 3), asleep="").threads[0]
+    assert (found.lock, found.holds, found.call) == ("", [], None)

@@ -51,7 +51,7 @@ class Source:
         self.calls: dict[int, list[ast.Call]] = {}
         self.imports: dict[str, str] = {}
         self.assigned: dict[str, ast.expr] = {}
-        self.loops: list[ast.For | ast.While] = []
+        self.blocks: list[ast.For | ast.While | ast.With] = []
         try:
             tree = ast.parse(text)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -69,8 +69,8 @@ class Source:
         elif isinstance(node, ast.ImportFrom) and not node.level:
             for each in node.names:
                 self.imports[each.asname or each.name] = f"{node.module}.{each.name}"
-        elif isinstance(node, ast.For | ast.While):
-            self.loops.append(node)
+        elif isinstance(node, ast.For | ast.While | ast.With):
+            self.blocks.append(node)
         elif isinstance(node, ast.Assign):
             self.assigned.setdefault(_dotted(node.targets[0]), node.value)
 
@@ -80,8 +80,33 @@ class Source:
 
     def around(self, line: int) -> Sequence[ast.AST]:
         """Return the loops around a line, the outermost first."""
-        found = [one for one in self.loops if one.lineno <= line <= (one.end_lineno or 0)]
+        loops = [one for one in self.blocks if not isinstance(one, ast.With)]
+        found = [one for one in loops if one.lineno <= line <= (one.end_lineno or 0)]
         return sorted(found, key=lambda one: one.lineno)
+
+    @property
+    def _withs(self) -> Iterator[ast.With]:
+        return (one for one in self.blocks if isinstance(one, ast.With))
+
+    def entered(self, line: int) -> str:
+        """Return the name of what a line enters by `with`, "" for none."""
+        items = [item for one in self._withs for item in one.items]
+        names = [_name(item) for item in items if item.context_expr.lineno == line]
+        return names[0] if len(names) == 1 else ""
+
+    def inside(self, line: int) -> set[str]:
+        """Return the names of all that has been entered around a line."""
+        around = [
+            one
+            for one in self._withs
+            if max(one.lineno + 1, one.body[0].lineno) <= line <= (one.end_lineno or 0)
+        ]
+        return {_name(item) for one in around for item in one.items} - {""}
+
+
+def _name(item: ast.withitem) -> str:
+    """A plain name: `self.lock` may be another one in each frame."""
+    return item.context_expr.id if isinstance(item.context_expr, ast.Name) else ""
 
 
 def call_at(source: Source, line: int, variables: Mapping[str, str]) -> Call | None:
@@ -198,6 +223,7 @@ def _number(node: ast.expr, variables: Mapping[str, str], steps: int) -> int | N
 
 MAIN: Final = "MainThread"
 UNNAMED: Final = "a thread that Python did not start"
+FUTEX: Final = "futex"
 MAX_THREADS: Final = 64
 MAX_FRAMES: Final = 200
 MAX_CHARS: Final = 500
@@ -302,15 +328,35 @@ def _thread(
     tid = spied.os_thread_id or 0
     main = _is_main(spied, pid)
     frames = spied.frames[:MAX_FRAMES]
+    state = state_of(tid) if tid else {}
+    lock, holds = _locks(frames, source_of) if state.get("system_call") == FUTEX else ("", [])
+    call = _call(frames, source_of) if frames else None
     return Thread(
         name=MAIN if main else (spied.thread_name or UNNAMED)[:MAX_CHARS],
         main=main,
         frames=[_place(frame, names) for frame in reversed(frames)],
-        call=_call(frames, source_of) if frames else None,
+        call=call or (Call(f"with {lock.rpartition(':')[2]}") if lock else None),
+        lock=lock,
+        holds=holds,
         progress=_progress(frames, source_of, polls),
         owns_gil=spied.owns_gil,
-        **(state_of(tid) if tid else {}),
+        **state,
     )
+
+
+def _locks(
+    frames: Sequence[SpiedFrame], source_of: Callable[[str], Source | None]
+) -> tuple[str, list[str]]:
+    """Return the lock that a sleeping thread wants and those it has, by their names in `with`."""
+    own = [frame for frame in frames if not is_library(frame.filename)]
+    known = [(frame, source) for frame in own if (source := source_of(frame.filename)) is not None]
+    holds = [
+        f"{frame.filename}:{name}" for frame, at in known for name in sorted(at.inside(frame.line))
+    ]
+    if not known or known[0][0] is not frames[0]:
+        return "", holds
+    wants = known[0][1].entered(frames[0].line)
+    return (f"{frames[0].filename}:{wants}" if wants else ""), holds
 
 
 def _place(frame: SpiedFrame, names: Names) -> tuple[int, int, int]:
