@@ -77,6 +77,18 @@ def in_torch(function: str, line: int = 10, **arguments: Any) -> RankEvidence:
     return at(line, (C10D, function, 99), call=Call("", arguments=arguments))
 
 
+def test_who_asks_torch_for_its_number_waits_for_nobody() -> None:
+    """A loop without end that asks for it at each turn is at work; the others wait for it."""
+    looks = [
+        sample([("/job/train.py", "train", 5), *frames], state="R", cpu=0.3 * number)
+        for number, frames in enumerate(([(C10D, "get_rank", 7)], [], [(C10D, "get_rank", 9)]))
+    ]
+    busy = RankEvidence(("job", 2), Standing(), looks)
+    barrier = in_torch("monitored_barrier")
+    found = verdict(barrier, barrier, busy, barrier)
+    assert (found.name, accused(found)) == ("slow-rank", [2])
+
+
 class TestWhatAllMustAgreeOn:
     """Ranks are in one call, with something in it that must be alike."""
 

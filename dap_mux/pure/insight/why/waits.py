@@ -119,6 +119,8 @@ NEW_GROUP: Final = "new_group"
 PORT: Final = "port"
 STORE: Final = "Store."
 UNKNOWN_KIND: Final = "a collective"
+ASKS: Final = ("get_", "is_")
+"""How functions of torch.distributed begin that wait for nobody: a loop may call them always."""
 ROOTS: Final = frozenset({"broadcast", "gather", "reduce", "scatter"})
 PASSED_BY_SOME: Final = ROOTS | {
     "broadcastobjectlist", "gatherobject", "gatherv", "scatterobjectlist", "scatterv",
@@ -327,8 +329,9 @@ def _members(told: Any) -> tuple[int, ...]:
 
 
 def _is_in_torch(stack: Stack, call: Call | None) -> bool:
-    if any(frame.path.endswith(TORCH_FILES) for frame in stack[-4:]):
-        return True
+    for frame in stack[-4:]:
+        if frame.path.endswith(TORCH_FILES):
+            return not frame.function.startswith(ASKS)
     return call is not None and call.function.startswith(TORCH_CALLS)
 
 
