@@ -102,6 +102,7 @@ ELSE: Final = {
             *("--mpirun_hostfile", "hosts", "--num_processes", "4"),
         ),
     ),
+    "lightning": Way("torch", ("--", "python"), "lightning"),
     "srun": Way("torch", ("--", "srun", "--kill-on-bad-exit", "-N1", "-n4", "python"), "sockets"),
 }
 """As slow as each is, each kind is tried with these in `make test-crashes` alone."""
@@ -133,7 +134,7 @@ ONE_EACH = [
     for kind, way in zip(KINDS, cycle(WAYS), strict=False)
 ]
 LAUNCHERS: Final = {**WAYS, **ELSE}
-ONE_EACH += [("value", "accelerate"), ("_exit", "srun")]
+ONE_EACH += [("value", "accelerate"), ("_exit", "srun"), ("index", "lightning")]
 ALL: Final = [
     (kind, way) for kind in KINDS for way in LAUNCHERS if way != "run" or kind not in EARLY
 ]

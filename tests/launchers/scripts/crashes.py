@@ -162,9 +162,43 @@ def with_mpi() -> None:
     work(MPI.COMM_WORLD.rank, MPI.COMM_WORLD.allreduce)
 
 
+def with_lightning() -> None:
+    """The main process is rank 0, and starts the others by the same command."""
+    early(int(os.environ.get("LOCAL_RANK", "0")))
+    import lightning
+    import torch
+
+    class Line(lightning.LightningModule):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = torch.nn.Linear(1, 1)
+
+        def training_step(self, batch: Any, number: int) -> Any:
+            if self.global_rank == 0:
+                print("step", number, flush=True)
+            step(self.global_rank, number)
+            time.sleep(0.01)
+            return self.layer(batch).sum()
+
+        def configure_optimizers(self) -> Any:
+            return torch.optim.SGD(self.parameters(), lr=0.01)
+
+    lightning.Trainer(
+        accelerator="cpu",
+        devices=RANKS,
+        strategy="ddp",
+        max_epochs=1,
+        logger=False,
+        enable_checkpointing=False,
+        enable_progress_bar=False,
+    ).fit(Line(), torch.utils.data.DataLoader(torch.ones(RANKS * STEPS, 1)))
+
+
 def main() -> None:
     if STYLE == "mpi":
         with_mpi()
+    elif STYLE == "lightning":
+        with_lightning()
     elif STYLE == "spawn":
         from torch import multiprocessing
 

@@ -14,6 +14,7 @@ from tests.vscode.code_server import chromium, serving
 from tests.vscode.pictures.camera import PACKAGE, Camera
 from tests.vscode.pictures.hanging import hanging
 from tests.vscode.pictures.many import COUNTS, many_ranks
+from tests.vscode.pictures.moving import moving
 from tests.vscode.pictures.newcomer import first_minutes
 from tests.vscode.pictures.opening import opener
 from tests.vscode.pictures.pods import cluster_pickers
@@ -21,7 +22,7 @@ from tests.vscode.pictures.training import four_ranks
 from tests.vscode.scene import copied_example
 from tests.vscode.workbench import browsing
 
-PARTS: Final = ("newcomer", "training", "hanging", "many", "pods")
+PARTS: Final = ("moving", "newcomer", "training", "hanging", "many", "pods")
 
 
 async def main(parts: Sequence[str]) -> None:
@@ -43,7 +44,9 @@ async def _local(folder: Path, part: str) -> None:
     async with serving(home, packages=[PACKAGE]) as server, browsing(chromium()) as browser:
         opened = opener(browser, user)
         try:
-            if part == "newcomer":
+            if part == "moving":
+                await moving(user, server, opened)
+            elif part == "newcomer":
                 await first_minutes(user, server, opened)
             elif part == "training":
                 await four_ranks(user, server, opened)
