@@ -1,40 +1,104 @@
-"""The breakpoints that this console has set; other clients keep their own."""
+"""The breakpoints that this console has set, lines and functions; other clients keep their own."""
 
 from __future__ import annotations
 
+import ast
+import asyncio
+import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
-from typing import Any
+from typing import Any, Final
 
-from dap_mux.frontends.console.session_client import SessionClient
+from dap_mux.client import RequestFailed
+from dap_mux.frontends.console.session_client import LIVE, SessionClient
 from dap_mux.pure.errors import UsageError
+from dap_mux.pure.rank_sets import RankId, RankSetError, split_condition
 from dap_mux.pure.rank_sets.rank_rows import Row
+from dap_mux.pure.rank_sets.world import fold_numbers
+from dap_mux.system.user_files import open_regular
 
-USAGE = "break FILE:LINE [, CONDITION], break LINE [, CONDITION], or break to list them"
-_SPEC = re.compile(r"(?:(?P<file>.*\S)\s*:\s*)?(?P<line>\d{1,9})\s*(?:,\s*(?P<condition>.*))?")
+USAGE: Final = "break FILE:LINE|LINE|FUNCTION [, CONDITION], or break to list them"
+WORDS: Final = ("break", "tbreak", "clear", "disable", "enable", "condition", "ignore")
+"""pdb's commands of breakpoints, by their names here."""
+_SPEC: Final = re.compile(r"(?:(?P<file>[^,]*[^,\s])\s*:\s*)?(?P<line>\d{1,9})")
+_FUNCTION: Final = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
+LOOK: Final = (
+    "(lambda name, os=__import__('os'), sys=__import__('sys'): [one for one in (os.path.abspath("
+    "os.path.join(each, name)) for each in ['.', *sys.path]) if os.path.isfile(one)][:1])"
+)
+"""In a rank: where it would find a file."""
+MAX_FOUND: Final = 4096  # characters of an answer with the places of a file
+ASK_S: Final = 5.0
 
 
 @dataclass(frozen=True)
 class Breakpoint:
-    """A line and an optional condition, which may begin with a rank set."""
+    """A line (`path`, `line`) or a function (`name`), in all ranks or in those that `ranks` names.
+
+    `ranks` and a rank set at the head of `condition` are written as in conditions: `ranks(0-3)`.
+    `hits` is DAP's hit condition, `inside` the function that the line is in, `asked` the line that
+    was typed.
+    """
 
     number: int
-    path: str
-    line: int
+    path: str = ""
+    line: int = 0
+    asked: int = 0
+    name: str = ""
     condition: str = ""
+    ranks: str = ""
+    hits: str = ""
+    temporary: bool = False
+    enabled: bool = True
+    id: object = None
     message: str = ""
+    inside: str = ""
+
+    @property
+    def place(self) -> str:
+        """`train.py:31`, below the current folder; the path elsewhere; or a function."""
+        if self.name:
+            return f"function {self.name}"
+        path = PurePath(self.path)
+        here = os.getcwd()  # noqa: PTH109  (no file is looked at)
+        shown = path.relative_to(here) if path.is_relative_to(here) else path
+        return f"{shown}:{self.line}" + (f" in {self.inside}" if self.inside else "")
 
     def __str__(self) -> str:
-        condition = f", {self.condition}" if self.condition else ""
-        message = f" ({self.message})" if self.message else ""
-        return f"{self.number}: {self.path}:{self.line}{condition}{message}"
+        condition = f", if {self.condition}" if self.condition else ""
+        return f"{self.number}: {self.place}{condition}"
 
     def to_dap(self) -> dict[str, Any]:
-        """Return it as a DAP SourceBreakpoint."""
-        condition = {"condition": self.condition} if self.condition else {}
-        return {"line": self.line, **condition}
+        """Return it as a DAP SourceBreakpoint or FunctionBreakpoint."""
+        body: dict[str, Any] = {"name": self.name} if self.name else {"line": self.line}
+        condition = self.full_condition
+        body |= {"condition": condition} if condition else {}
+        return body | ({"hitCondition": self.hits} if self.hits else {})
+
+    @property
+    def full_condition(self) -> str:
+        """The condition with the ranks in front, unless it names ranks itself."""
+        prefix = split_condition(self.condition)
+        if not self.ranks or prefix.ranks is not None:
+            return self.condition
+        colon = "" if prefix.barrier or prefix.differ else ":"
+        return f"{self.ranks}{colon} {self.condition}".rstrip()
+
+    @property
+    def identity(self) -> tuple[object, ...]:
+        """Another one with the same replaces it."""
+        return self.path, self.line, self.name, self.condition, self.ranks
+
+    def stops(self, row: Row) -> bool:
+        """Whether a rank that has stopped in this row may have stopped for it."""
+        if "breakpoint" not in str(row["reason"]) or not self.enabled:
+            return False
+        if self.name:
+            return str(row["function"]) == self.name.rpartition(".")[2]
+        return (row["path"], row["line"]) == (self.path, self.line)
 
 
 class Breakpoints:
@@ -43,85 +107,204 @@ class Breakpoints:
     def __init__(self, client: SessionClient) -> None:
         self._client = client
         self.all: list[Breakpoint] = []  # in the order in which they were set
+        self.folders: tuple[str, ...] = ()  # of the programs that ranks will run
         self._count = 0
+        client.listen(self._event)
 
     def remember(self, path: str, line: int) -> None:
         """Add one that was set when the console attached."""
         self._count += 1
-        self.all.append(Breakpoint(self._count, path, line))
+        self.all.append(Breakpoint(self._count, path, line, line, inside=_function_at(path, line)))
 
-    async def add(self, spec: str) -> Breakpoint:
-        """Set one; return it with the session's message. Raises UsageError."""
-        path, line, condition = parse_location(spec, self._client.ranks.rows.values())
+    def stopping(self, row: Row) -> str:
+        """Return `breakpoint 2` for a rank that has stopped at one, the row's reason otherwise."""
+        numbers = [str(each.number) for each in self.all if each.stops(row)]
+        return f"breakpoint {numbers[0]}" if len(numbers) == 1 else str(row["reason"])
+
+    async def drop_temporary(self, rows: Iterable[Row]) -> None:
+        """Remove the temporary ones at which ranks have stopped."""
+        rows = list(rows)
+        over = [one for one in self.all if one.temporary and any(map(one.stops, rows))]
+        if over:
+            await self._put([one for one in self.all if one not in over], over)
+
+    async def add(
+        self, spec: str, rows: Sequence[Row], ranks: str, *, temporary: bool
+    ) -> Breakpoint:
+        """Set one for these ranks (`rank_prefix`), whose rows are given. Raises UsageError."""
+        location, _, condition = (part.strip() for part in spec.partition(","))
+        added = replace(
+            await self._located(location, rows),
+            condition=condition,
+            ranks=ranks,
+            temporary=temporary,
+        )
+        _ = added.full_condition  # raises where it begins with a wrong rank set
         self._count += 1
-        added = Breakpoint(self._count, path, line, condition)
-        others = [
-            each
-            for each in self.all
-            if (each.path, each.line, each.condition) != (path, line, condition)
-        ]
-        try:
-            await self._send([*others, added], path)
-        except BaseException:
-            await self._send(self.all, path)
-            raise
+        added = replace(added, number=self._count)
+        others = [each for each in self.all if each.identity != added.identity]
+        await self._put([*others, added], [added])
         return self.all[-1]
 
-    async def clear(self, spec: str) -> list[str]:
-        """Remove `N`, `FILE:LINE` or `all`; say what was removed. Raises UsageError."""
-        removed = [each for each in self.all if spec == "all" or _matches(each, spec)]
-        kept = [each for each in self.all if each not in removed]
-        for path in {each.path for each in removed}:
-            await self._send(kept, path)
-        said = [f"cleared {each}" for each in removed]
-        if not spec.isdecimal():  # a number there means another one
-            said += await self._clear_at_prompts(spec)
-        if not said:
-            raise UsageError(f"this console has no breakpoint {spec!r}; 'break' lists them")
-        return said
+    async def _located(self, location: str, rows: Sequence[Row]) -> Breakpoint:
+        match = _SPEC.fullmatch(location)
+        if match is None:
+            if not _FUNCTION.fullmatch(location) or location.endswith(".py"):
+                raise UsageError(f"usage: {USAGE}")
+            return Breakpoint(0, name=location)
+        known = rows if match["file"] is None else self._client.ranks.rows.values()
+        path = find_file(match["file"], known, self.folders)
+        if not path:
+            path = await self._found_by_ranks(match["file"])
+        return Breakpoint(0, path, int(match["line"]), int(match["line"]))
 
-    async def _clear_at_prompts(self, spec: str) -> list[str]:
-        """Remove those that were set at a rank's prompt: they are this console's too."""
-        command = "clear" if spec == "all" else f"clear {spec}"
-        body = await self._client.request("cast", {"ranks": "all", "command": command})
-        texts = (str(result["value"]) for result in body["results"])
-        return list(dict.fromkeys(line for text in texts for line in text.splitlines()))
+    async def _found_by_ranks(self, name: str) -> str:
+        """Return where ranks would import or open a file from. Raises UsageError."""
+        found: set[str] = set()
+        with suppress(RequestFailed):  # no ranks yet
+            arguments = {"ranks": "all", "command": f"p {LOOK}({name!r})", "timeout": ASK_S}
+            for result in (await self._client.request("cast", arguments))["results"]:
+                with suppress(ValueError, SyntaxError, TypeError):
+                    found |= {*ast.literal_eval(str(result["value"])[:MAX_FOUND])}
+        if len(found) == 1:
+            return str(found.pop())
+        where = f"ranks would find {len(found)}" if found else "no rank knows one"
+        raise UsageError(f"no file {name} here, and {where}: give its full path")
 
-    async def _send(self, wanted: list[Breakpoint], path: str) -> None:
-        in_file = [each for each in wanted if each.path == path]
-        arguments = {"source": {"path": path}, "breakpoints": [each.to_dap() for each in in_file]}
-        results = (await self._client.request("setBreakpoints", arguments))["breakpoints"]
+    async def clear(self, spec: str) -> list[Breakpoint]:
+        """Remove `N ...`, `FILE:LINE` or `all`; return what was removed. Raises UsageError."""
+        removed = self.all if spec == "all" else self._named(spec)
+        if not removed:
+            raise UsageError("this console has no breakpoints")
+        await self._put([each for each in self.all if each not in removed], removed)
+        return removed
+
+    async def alter(self, spec: str, **changes: Any) -> list[Breakpoint]:
+        """Change some fields of those that `spec` names; return them. Raises UsageError."""
+        chosen = self._named(spec)
+        altered = {each.number: replace(each, **changes) for each in chosen}
+        for one in altered.values():
+            if one.condition and one.hits:
+                raise UsageError(
+                    "debugpy supports a condition or a hit count, not both: clear the other first"
+                )
+            _ = one.full_condition
+        await self._put([altered.get(each.number, each) for each in self.all], chosen)
+        return [each for each in self.all if each.number in altered]
+
+    def _named(self, spec: str) -> list[Breakpoint]:
+        chosen = []
+        for word in spec.split():
+            found = [each for each in self.all if _matches(each, word)]
+            if not found:
+                raise UsageError(f"this console has no breakpoint {word!r}; 'break' lists them")
+            chosen += found
+        return chosen
+
+    async def _put(self, wanted: list[Breakpoint], changed: Iterable[Breakpoint]) -> None:
+        """Make these the console's breakpoints, of which some differ from those that are set.
+
+        Raises RequestFailed, and then sets again what was set.
+        """
+        paths = {each.path for each in changed}
+        try:
+            for path in paths:
+                wanted = await self._send(wanted, path)
+        except BaseException:
+            for path in paths:
+                await self._send(self.all, path)
+            raise
+        self.all = wanted
+
+    async def _send(self, wanted: list[Breakpoint], path: str) -> list[Breakpoint]:
+        """Send those of one file, "" for functions; return all with what the session says."""
+        sent = [each for each in wanted if each.path == path and each.enabled]
+        arguments: dict[str, Any] = {"breakpoints": [each.to_dap() for each in sent]}
+        arguments |= {"source": {"path": path}} if path else {}
+        request = "setBreakpoints" if path else "setFunctionBreakpoints"
+        results = (await self._client.request(request, arguments))["breakpoints"]
         updated = {
-            each.number: _with_result(each, result)
-            for each, result in zip(in_file, results, strict=True)
+            each.number: await asyncio.to_thread(_with_result, each, result)
+            for each, result in zip(sent, results, strict=True)
         }
-        self.all = [updated.get(each.number, each) for each in wanted]
+        return [updated.get(each.number, each) for each in wanted]
+
+    def _event(self, event: dict[str, Any]) -> None:
+        """Note what the session says of a breakpoint, once more ranks have taken it up."""
+        if event["event"] != "breakpoint":
+            return
+        body = event["body"]["breakpoint"]
+        self.all = [
+            _with_result(each, body) if each.id is not None and each.id == body.get("id") else each
+            for each in self.all
+        ]
+
+    def described(self, one: Breakpoint, names: Iterable[tuple[str, str]]) -> str:
+        """Return `1: train.py:31 in step, if n == 5   (4 ranks; set before the first line)`."""
+        tracker = self._client.ranks
+        ranks = split_condition(one.full_condition).ranks
+        ids = set(tracker.rows)
+        if ranks is not None:
+            ids = set()
+            with suppress(RankSetError):  # a named set that the console has not heard of
+                ids = {*ranks.select(tracker.world(names), strict=False)}
+        states = {str(row["state"]) for row in tracker.rows.values()}
+        notes = [f"{len(ids)} rank{'s' * (len(ids) != 1)}"]
+        if not states & {*LIVE}:
+            notes += ["set before the first line"] * (states <= {"waiting", "connecting"})
+        elif one.enabled and one.message:
+            notes.append(one.message)
+        notes += ["temporary"] * one.temporary + ["disabled"] * (not one.enabled)
+        notes += [f"after {one.hits.removeprefix('> ')} hits"] if one.hits else []
+        return f"{one}   ({'; '.join(notes)})"
+
+
+def rank_prefix(ids: Iterable[RankId]) -> str:
+    """Return `job.ranks(0-3)` for ranks of one group. Raises UsageError."""
+    ids = list(ids)
+    groups = {id[0] for id in ids}
+    if len(groups) != 1:
+        raise UsageError("a breakpoint is for ranks of one group, or for all ranks")
+    return f"{groups.pop()}.ranks({fold_numbers(id[1] for id in ids)})"
 
 
 def _matches(breakpoint_: Breakpoint, spec: str) -> bool:
     if spec.isdecimal():
         return breakpoint_.number == int(spec)
-    location = f"{breakpoint_.path}:{breakpoint_.line}"
+    location = breakpoint_.name or f"{breakpoint_.path}:{breakpoint_.line}"
     return location.endswith(spec) and f"/{spec}" in f"/{location}"
 
 
 def _with_result(breakpoint_: Breakpoint, result: dict[str, Any]) -> Breakpoint:
-    line = result.get("line", breakpoint_.line)
-    moved = "" if line == breakpoint_.line else f"line {breakpoint_.line} has no code"
-    unverified = "" if result["verified"] else "not verified by any rank yet"
-    return replace(breakpoint_, line=line, message=result.get("message") or moved or unverified)
+    line = int(result.get("line") or breakpoint_.line)
+    moved = "" if line == breakpoint_.asked else f"line {breakpoint_.asked} has no code"
+    unverified = "" if result.get("verified") else "not verified by any rank yet"
+    inside = _function_at(breakpoint_.path, line) if breakpoint_.path else ""
+    message = str(result.get("message") or moved or unverified)
+    return replace(breakpoint_, line=line, inside=inside, id=result.get("id"), message=message)
 
 
-def parse_location(spec: str, rows: Iterable[Row]) -> tuple[str, int, str]:
-    """Parse `FILE:LINE, CONDITION`; return path, line, condition. Raises UsageError."""
-    match = _SPEC.fullmatch(spec.strip())
-    if match is None:
-        raise UsageError(f"usage: {USAGE}")
-    return find_file(match["file"], rows), int(match["line"]), (match["condition"] or "").strip()
+def _function_at(path: str, line: int) -> str:
+    """Return the name of the function that a line of a file here is in, "" if there is none."""
+    try:
+        with open_regular(Path(path)) as file:
+            tree = ast.parse(file.read())
+    except (OSError, ValueError, SyntaxError, RecursionError, MemoryError):
+        return ""
+    names = [
+        node.name
+        for node in ast.walk(tree)  # from the outside inwards
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        if node.lineno <= line <= (node.end_lineno or 0)
+    ]
+    return names[-1] if names else ""
 
 
-def find_file(name: str | None, rows: Iterable[Row]) -> str:
-    """Return the path of a local file, or of one that ranks are in. Raises UsageError."""
+def find_file(name: str | None, rows: Iterable[Row], folders: Sequence[str] = ()) -> str:
+    """Return the path of a local file, or of one that ranks are in; "" if neither is known.
+
+    `folders`: those of the programs that ranks will run. Raises UsageError.
+    """
     paths = sorted({str(row["path"]) for row in rows if row["path"]})
     if name is None:
         if len(paths) == 1:
@@ -139,8 +322,6 @@ def find_file(name: str | None, rows: Iterable[Row]) -> str:
     if matches:
         raise UsageError(f"no file {name} here, and ranks are in {len(matches)} files of that name")
     # No rank is in it yet: a module lies beside those that import it.
-    beside = dict.fromkeys(str(PurePath(path).parent / name) for path in paths)
-    found = [path for path in beside if Path(path).is_file()]
-    if len(found) == 1:
-        return found[0]
-    raise UsageError(f"no file {name} here, and no rank is in one yet: give its full path")
+    beside = (str(PurePath(folder) / name) for folder in (*folders, *map(os.path.dirname, paths)))
+    found = [path for path in dict.fromkeys(beside) if Path(path).is_file()]
+    return found[0] if len(found) == 1 else ""

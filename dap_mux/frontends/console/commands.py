@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
+from dap_mux.frontends.console.breakpoint_commands import break_, clear, condition, ignore, switch
 from dap_mux.frontends.console.context import RANKS_TIMEOUT_S, REQUEST_TIMEOUT_S, Context
 from dap_mux.frontends.console.screen import (
     Body,
@@ -316,25 +317,6 @@ async def _send_ranks(command: str, console: Context, rest: str) -> None:
     await console.client.request(command, {"ranks": with_group(rest)})
 
 
-async def break_(console: Context, rest: str) -> None:
-    """`break FILE:LINE [, CONDITION]`; without arguments, list the breakpoints."""
-    if rest:
-        console.screen.say(f"breakpoint {await console.breakpoints.add(rest)}")
-        return
-    for breakpoint_ in console.breakpoints.all:
-        console.screen.say(str(breakpoint_))
-    if not console.breakpoints.all:
-        console.screen.say("this console has no breakpoints; set one with break FILE:LINE")
-
-
-async def clear(console: Context, rest: str) -> None:
-    """`clear N`, `clear FILE:LINE`, `clear all`."""
-    if not rest:
-        raise UsageError("usage: clear NUMBER, clear FILE:LINE, or clear all")
-    for line in await console.breakpoints.clear(rest):
-        console.screen.say(line)
-
-
 async def detach(console: Context, rest: str) -> None:
     """`detach`: close the rank prompt."""
     no_arguments(rest, "detach")
@@ -406,12 +388,22 @@ COMMANDS: Final[tuple[Command, ...]] = (
         partial(_report, "why", show_verdict),
     ),
     Command(
-        "break FILE:LINE [, CONDITION]",
+        "break FILE:LINE|FUNCTION [, CONDITION]",
         "set a breakpoint; 'ranks(0:4): loss > 3' is a condition",
-        break_,
+        partial(break_, False),
         ("b",),
     ),
+    Command(
+        "tbreak FILE:LINE|FUNCTION [, CONDITION]",
+        "the same, until ranks have stopped there",
+        partial(break_, True),
+        ("tb",),
+    ),
     Command("clear N|FILE:LINE|all", "remove breakpoints", clear, ("cl",)),
+    Command("disable N", "keep a breakpoint that stops no rank", partial(switch, "disable")),
+    Command("enable N", "have it stop ranks again", partial(switch, "enable")),
+    Command("condition N [CONDITION]", "change a breakpoint's condition", condition),
+    Command("ignore N [COUNT]", "pass a breakpoint COUNT times", ignore),
     Command("pause [RANKS]", "pause running ranks", pause),
     Command(
         "wait [RANKS] [STATE] [SECONDS]",

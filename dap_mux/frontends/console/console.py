@@ -10,6 +10,7 @@ from collections.abc import Coroutine, Iterable
 from typing import Any, Final, Protocol
 
 from dap_mux.client import RequestFailed
+from dap_mux.frontends.console.breakpoints import WORDS as BREAKPOINT_WORDS
 from dap_mux.frontends.console.breakpoints import Breakpoints
 from dap_mux.frontends.console.commands import WaitFailed, find, lookup, split_command
 from dap_mux.frontends.console.current_set import CurrentSet
@@ -100,6 +101,15 @@ class Console:
         if self.set is not None:
             return self.set.prompt
         return f"({self.attached.title}) " if self.attached else PROMPT
+
+    @property
+    def target(self) -> tuple[str, list[Row]]:
+        """The ranks that plain lines go to, and their rows."""
+        if self.set is not None:
+            return self.set.text, self.set.rows()
+        return (
+            self.attached.target if self.attached else ("all", [*self.client.ranks.rows.values()])
+        )
 
     @property
     def is_held(self) -> bool:
@@ -193,7 +203,7 @@ class Console:
 
     async def _run(self, line: str) -> None:
         try:
-            await self._dispatch(line)
+            await self.dispatch(line)
         except WaitFailed as error:
             self.failed = True
             self.screen.say(str(error), "error")
@@ -204,11 +214,17 @@ class Console:
         except Exception as error:  # noqa: BLE001 - the console must survive its own faults
             self.screen.say(f"internal error: {type(error).__name__}: {error}", "error")
 
-    async def _dispatch(self, line: str) -> None:
+    async def dispatch(self, line: str) -> None:
+        """Run a line. Raises what its command does."""
         if self.set is not None and not line.startswith("%"):
             await self._dispatch_to_set(self.set, line)
         elif self.attached and not line.startswith("%"):
-            await self.attached.handle(line)
+            name, rest = split_command(line)
+            command = find(name)
+            if command is not None and command.name in BREAKPOINT_WORDS:
+                await command.run(self, rest)
+            else:
+                await self.attached.handle(line)
         else:
             name, rest = split_command(line.removeprefix("%"))
             await lookup(name).run(self, rest)

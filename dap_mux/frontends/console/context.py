@@ -33,6 +33,10 @@ class Context(Protocol):
         """The current set; None with Monarch's words."""
 
     @property
+    def target(self) -> tuple[str, list[Row]]:
+        """The ranks that plain lines go to, and their rows."""
+
+    @property
     def attached(self) -> object | None:
         """The rank prompt that is open, if any."""
 
@@ -48,6 +52,9 @@ class Context(Protocol):
 
     def blocked(self, who: str) -> None:
         """Say how the prompt comes back while these ranks run."""
+
+    async def dispatch(self, line: str) -> None:
+        """Run a line. Raises what its command does."""
 
     async def leave(self) -> None:
         """Disconnect from the session."""

@@ -12,7 +12,7 @@ from dap_mux.client import RequestFailed
 from dap_mux.frontends.console.context import RANKS_TIMEOUT_S, REQUEST_TIMEOUT_S, Context
 from dap_mux.frontends.console.rank_prompt import BLOCKED_AFTER_S, source_lines
 from dap_mux.frontends.console.screen import show_cast
-from dap_mux.frontends.console.session_client import SessionClient, settled
+from dap_mux.frontends.console.session_client import LIVE, SessionClient, settled
 from dap_mux.pure.errors import UsageError
 from dap_mux.pure.printable import one_line
 from dap_mux.pure.rank_sets import RankId, RankSetError, parse, split_leading, with_group
@@ -23,7 +23,7 @@ Json: TypeAlias = dict[str, Any]
 MOVES: Final = frozenset(
     "n next s step r return unt until j jump c cont continue".split()  # pdb's
 )
-LIVE: Final = ("stopped", "running", "pausing")
+REPORTS: Final = ("list", "stacks", "wait", "why")  # about all ranks, unless others are named
 HELD_UP: Final = "waits in "  # the reason of a rank that waits for ranks that are stopped
 TOGETHER_S: Final = 0.5  # for ranks that waited for those that moved: they stop a little later
 MAX_NAME: Final = 40  # characters of the ranks in a prompt; a longer list is shown as it was typed
@@ -40,13 +40,14 @@ class CurrentSet:
         self.text = "all"
         self.moving: frozenset[RankId] = frozenset()
         self._earlier: list[str] = []
+        self._elsewhere = False  # the set holds for one command
         self._console = console
         self._client = console.client
 
     @property
     def prompt(self) -> str:
         """`[0-3 run:0-1]> `: the live ranks of the set, and what they do."""
-        rows = [row for row in self._rows(self.text) if row["state"] in LIVE]
+        rows = [row for row in self.rows() if row["state"] in LIVE]
         if not rows:
             return f"[{self._nobody()}]> "
         stopped = [row for row in rows if row["state"] == "stopped"]
@@ -62,12 +63,16 @@ class CurrentSet:
     @property
     def is_held(self) -> bool:
         """Whether an exception holds a rank of the set."""
-        rows = self._rows(self.text)
+        rows = self.rows()
         return any(row["state"] == "stopped" and _is_exception(row) for row in rows)
+
+    def rows(self) -> list[Row]:
+        """Return the rows of the set's ranks, as far as the console knows them."""
+        return self._rows(self.text)
 
     def running(self) -> list[Row]:
         """Return the rows of the set's ranks that run."""
-        return [row for row in self._rows(self.text) if row["state"] in ("running", "pausing")]
+        return [row for row in self.rows() if row["state"] in ("running", "pausing")]
 
     # Choosing
 
@@ -87,10 +92,18 @@ class CurrentSet:
         try:
             parse(ranks)
         except RankSetError:
-            ranks, command = split_leading(rest)
-            await self.send(command, ranks)
+            await self._once(*split_leading(rest))
         else:
             await self._choose(ranks)
+
+    async def _once(self, ranks: str, line: str) -> None:
+        """Run one line as if this were the set. Raises what the line does."""
+        await self._client.list_ranks(ranks)
+        before, self.text, self._elsewhere = self.text, ranks, True
+        try:
+            await self._console.dispatch(line)
+        finally:
+            self.text, self._elsewhere = before, False
 
     async def _choose(self, ranks: str) -> None:
         """Make it the current set, and show where its ranks are. Raises UsageError."""
@@ -104,6 +117,8 @@ class CurrentSet:
 
     def default(self, command: str, rest: str) -> str:
         """Return what follows a command of the console, with the set where no ranks are named."""
+        if command in REPORTS and self._elsewhere and not rest.strip():
+            return self.text
         if command in ("pause", "release") and not rest:
             return self.text
         if command == "compare" and rest and self.text != "all":
@@ -115,9 +130,9 @@ class CurrentSet:
 
     # Sending
 
-    async def send(self, line: str, ranks: str = "") -> None:
-        """Send a line to these ranks, by default to the set; if they move, wait and say where."""
-        ranks = ranks or self.text
+    async def send(self, line: str) -> None:
+        """Send a line to the set; if its ranks move, wait and say where."""
+        ranks = self.text
         word = line.split(maxsplit=1)[0]
         arguments = {"ranks": ranks, "command": line, "timeout": REQUEST_TIMEOUT_S}
         if word not in MOVES:
@@ -210,9 +225,11 @@ class CurrentSet:
                 text = await exception_text(self._client, members[0])
                 self._console.screen.say(f"{where}   {text or members[0]['reason']}", "error")
             else:
-                self._console.screen.say(f"{where} ({members[0]['reason']})", "note")
+                why = self._console.breakpoints.stopping(members[0])
+                self._console.screen.say(f"{where} ({why})", "note")
         if len(places) == 1:
             await self._say_code(places[0][1][0])
+        await self._console.breakpoints.drop_temporary(rows)
 
     async def _say_places(self, rows: Sequence[Row]) -> None:
         """Say where ranks stand, for `on`."""
@@ -251,7 +268,7 @@ class CurrentSet:
 
     def _nobody(self) -> str:
         """Say why no rank of the set is live."""
-        rows = self._rows(self.text)
+        rows = self.rows()
         states = {str(row["state"]) for row in rows}
         return f"{self._name(rows)} {states.pop()}" if states == {"exited"} else "waiting"
 

@@ -208,6 +208,11 @@ class RankPrompt:
 
     # Where the ranks are
 
+    @property
+    def target(self) -> tuple[str, list[Row]]:
+        """The ranks of the prompt, and their rows."""
+        return self._set, self._rows()
+
     def _rows(self) -> list[Row]:
         rows = self._client.ranks.rows
         return [rows[rank] for rank in self._ranks if rank in rows]

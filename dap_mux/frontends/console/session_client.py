@@ -83,6 +83,7 @@ def describe_event(row: Row) -> str:
 
 
 DEFAULT_TIMEOUT_S: Final = 10.0
+LIVE: Final = ("stopped", "running", "pausing")
 FILTERS_KEY: Final = "exceptionBreakpointFilters"
 BreakpointsByPath: TypeAlias = Mapping[str, list[dict[str, Any]]]
 
@@ -181,6 +182,10 @@ class SessionClient:
     def observe(self, observer: SessionObserver) -> None:
         """Tell this one of every event from now on."""
         self._observers.append(observer)
+
+    def listen(self, handler: Callable[[dict[str, Any]], None]) -> None:
+        """Call this with every event from now on."""
+        self._dap.on_event.append(handler)
 
     def _on_event(self, event: dict[str, Any]) -> None:
         body, name = event.get("body", {}), event["event"]

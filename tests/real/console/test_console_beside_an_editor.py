@@ -49,7 +49,8 @@ async def test_what_one_does_the_other_sees(user: User) -> None:
     assert "class" in await console.does("scope class")
     assert (await editor.request("scope", timeout=LIMIT))["value"] == "class"
     await console.does("scope auto")
-    assert f"breakpoint 1: {path}:{back}, ranks(3):" in await console.does(f"b {back}, ranks(3):")
+    said = await console.does(f"b {back}, ranks(3):")
+    assert f"1: train.py:{back} in step, if ranks(3):   (1 rank)" in said
 
     assert "every other" not in await console.does("list all")
     console.type("quit")

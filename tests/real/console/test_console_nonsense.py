@@ -20,7 +20,8 @@ pytestmark = [pytest.mark.real, pytest.mark.timeout(180)]
 
 LINES = rounds(400)
 WORDS = (
-    "list attach detach cast compare break clear pause focus scope view groups help l a b cl h ? "
+    "list attach detach cast compare break clear tb disable condition ignore "
+    "pause focus scope view groups help l a b cl h ? "
     "all stopped running 0 1 7 99999999999 -1 0-3 3-0 ranks( ranks(0) ranks(0:9:0) ranks(tp=1) ) "
     "( @x job job:0 NAME p pp n! 1/0 x= == = delete classes full auto within 5% : , ; | & ~ % "
     "%list train.py:3 :3 /:1 \x1b[2J \x00 é \u202e 🦀 ' \" \\ $rank $ {} [ ] None # u d w whatis "
@@ -105,8 +106,8 @@ async def test_pdb_words_in_the_console(start_ranks: Callable[..., Any]) -> None
         await says(f"b {line_of(path, 'nested')}")
         await says("detach")
         cleared = await says("clear all")
-        assert f"{path}:{line_of(path, 'nested')}" in cleared
-        assert "has no breakpoint" in await says("clear all")
+        assert f"tour.py:{line_of(path, 'nested')}" in cleared
+        assert "has no breakpoints" in await says("clear all")
         await says("cast all c")
         await stopped(line_of(path, "risky"))
         told = await says("cast 0 exceptions")

@@ -88,7 +88,7 @@ async def test_a_visit(tmux: Tmux, user: User) -> None:
     await ready(tmux, "4 stopped")
 
     tmux.line("b train.py:" + str(loss))
-    await tmux.shows("breakpoint 2: ")
+    await tmux.shows(f"2: train.py:{loss} in step")
     await ready(tmux, "4 stopped")
     tmux.line("cast all c")
     await tmux.shows(f"stopped at train.py:{loss} ")  # not those that stood before that

@@ -34,8 +34,12 @@ REDUCE, STEP, REPORT = 146, 147, 148  # lines of examples/data_parallel.py
 OPTIONS = ("--steps", "30", "--seconds", "0")
 ENDS = {"DAP_MUX_POST_MORTEM": "off"}  # ranks that fail are not held
 VISIT = (
-    (f"b data_parallel.py:{REDUCE}, step == 5", ("breakpoint 2: ",), "[0-3]>"),
-    ("c", (f"0-3 stopped at data_parallel.py:{REDUCE} train (breakpoint)",), "[0-3]>"),
+    (
+        f"b data_parallel.py:{REDUCE}, step == 5",
+        (f"2: data_parallel.py:{REDUCE} in train, if step == 5   (4 ranks)",),
+        "[0-3]>",
+    ),
+    ("c", (f"0-3 stopped at data_parallel.py:{REDUCE} train (breakpoint 2)",), "[0-3]>"),
     ("cmp loss", ("340268", "0.0468", "min 0.0468862"), "[0-3]>"),
     ("on 2", (f"2 at data_parallel.py:{REDUCE} train", f"{REDUCE} ->"), "[2]>"),
     ("on all - 2 p batch.unit", ("{0-1,3}: 'm'",), "[2]>"),
@@ -121,7 +125,7 @@ async def test_ctrl_c_drops_what_was_typed_ahead(tmux: Tmux, user: User) -> None
     tmux.start(words, user.folder, user.environ)
     await tmux.prompts("[0-1]>")
     tmux.line(f"b {line_of(script, 'wait')}")
-    await tmux.shows("breakpoint 2: ")
+    await tmux.shows("2: train.py:")
     tmux.line("c")
     await tmux.shows(f"0-1 stopped at train.py:{line_of(script, 'wait')} ")
     await tmux.prompts("[0-1]>")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dap_mux.frontends.console.breakpoints import parse_location
+from dap_mux.frontends.console.breakpoints import Breakpoint, find_file, rank_prefix
 from dap_mux.frontends.console.commands import (
     COMMANDS,
     help_text,
@@ -114,42 +114,53 @@ ROWS: list[dict[str, str | None]] = [
 
 
 @pytest.mark.parametrize(
-    ("spec", "meant"),
+    ("name", "path"),
     [
-        ("train.py:41", ("/src/train.py", 41, "")),
-        (
-            "model/layers.py:7, ranks(0:4): x > 3, 4",
-            ("/src/model/layers.py", 7, "ranks(0:4): x > 3, 4"),
-        ),
-        ("  train.py : 41 ,n == 1", ("/src/train.py", 41, "n == 1")),
-        ("/else/where.py:3", ("/else/where.py", 3, "")),
+        ("train.py", "/src/train.py"),
+        ("model/layers.py", "/src/model/layers.py"),
+        ("/else/where.py", "/else/where.py"),
+        ("no.py", ""),
     ],
 )
-def test_file_line_and_condition(spec: str, meant: tuple[str, int, str]) -> None:
-    assert parse_location(spec, ROWS) == meant
+def test_a_file_that_ranks_are_in(name: str, path: str) -> None:
+    assert find_file(name, ROWS) == path
 
 
 def test_a_file_here_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "train.py").touch()
-    assert parse_location("train.py:1", ROWS)[0] == str(tmp_path / "train.py")
+    assert find_file("train.py", ROWS) == str(tmp_path / "train.py")
 
 
 def test_a_file_that_no_rank_is_in_yet_lies_beside_one(tmp_path: Path) -> None:
     (tmp_path / "model.py").touch()
     rows = [{"path": str(tmp_path / "train.py")}, {"path": "/elsewhere/threading.py"}]
-    assert parse_location("model.py:146", rows)[0] == str(tmp_path / "model.py")
-    with pytest.raises(UsageError, match="give its full path"):
-        parse_location("other.py:146", rows)
+    assert find_file("model.py", rows) == str(tmp_path / "model.py")
+    assert find_file("model.py", [], [str(tmp_path)]) == str(tmp_path / "model.py")
+    assert find_file("other.py", rows) == ""
 
 
 def test_the_only_file_need_not_be_named() -> None:
-    assert parse_location("41", ROWS[:1]) == ("/src/train.py", 41, "")
+    assert find_file(None, ROWS[:1]) == "/src/train.py"
     with pytest.raises(UsageError, match="which file"):
-        parse_location("41", ROWS)
+        find_file(None, ROWS)
 
 
-@pytest.mark.parametrize("spec", ["", "train.py", "train.py:x", ":", "train.py:41 x", "no.py:1"])
-def test_anything_else_is_a_sentence(spec: str) -> None:
-    with pytest.raises(UsageError):
-        parse_location(spec, ROWS)
+@pytest.mark.parametrize(
+    ("condition", "sent"),
+    [
+        ("", "job.ranks(2):"),
+        ("n == 1", "job.ranks(2): n == 1"),
+        ("ranks(0:4): x > 3", "ranks(0:4): x > 3"),
+        ("barrier: x", "job.ranks(2) barrier: x"),
+        ("differ: loss", "job.ranks(2) differ: loss"),
+    ],
+)
+def test_a_breakpoint_for_some_ranks(condition: str, sent: str) -> None:
+    ranks = rank_prefix([("job", 2)])
+    assert Breakpoint(1, "/a.py", 3, condition=condition, ranks=ranks).full_condition == sent
+
+
+def test_a_breakpoint_is_for_one_group_or_for_all() -> None:
+    with pytest.raises(UsageError, match="one group"):
+        rank_prefix([("a", 0), ("b", 0)])

@@ -1,0 +1,64 @@
+"""The console's commands of breakpoints: pdb's, on one list of lines and functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from dap_mux.frontends.console.breakpoints import Breakpoint, rank_prefix
+from dap_mux.frontends.console.context import Context
+from dap_mux.pure.errors import UsageError
+from dap_mux.pure.rank_sets import RankId
+from dap_mux.pure.rank_sets.rank_rows import Row
+
+
+async def break_(temporary: bool, console: Context, rest: str) -> None:
+    """`break LOCATION [, CONDITION]`, `tbreak`; without arguments, list the breakpoints."""
+    breakpoints = console.breakpoints
+    if rest:
+        ranks, rows = console.target
+        prefix = "" if ranks == "all" else rank_prefix(map(_rank, rows))
+        await breakpoints.add(rest, rows, prefix, temporary=temporary)
+    elif not breakpoints.all:
+        console.screen.say("this console has no breakpoints; set one with break FILE:LINE")
+    _show(console, breakpoints.all[-1:] if rest else breakpoints.all)
+
+
+async def clear(console: Context, rest: str) -> None:
+    """`clear N ...`, `clear FILE:LINE`, `clear FUNCTION`, `clear all`."""
+    if not rest:
+        raise UsageError("usage: clear NUMBER, clear FILE:LINE, or clear all")
+    for each in await console.breakpoints.clear(rest):
+        console.screen.say(f"cleared {each}")
+
+
+async def switch(name: str, console: Context, rest: str) -> None:
+    """`enable N ...`, `disable N ...`."""
+    if not rest:
+        raise UsageError(f"usage: {name} NUMBER")
+    _show(console, await console.breakpoints.alter(rest, enabled=name == "enable"))
+
+
+async def condition(console: Context, rest: str) -> None:
+    """`condition N [CONDITION]`."""
+    number, _, text = rest.partition(" ")
+    if not number:
+        raise UsageError("usage: condition NUMBER [CONDITION]")
+    _show(console, await console.breakpoints.alter(number, condition=text.strip()))
+
+
+async def ignore(console: Context, rest: str) -> None:
+    """`ignore N [COUNT]`."""
+    number, _, count = rest.partition(" ")
+    if not number or not (count.strip() or "0").isdecimal():
+        raise UsageError("usage: ignore NUMBER [COUNT]")
+    hits = f"> {int(count)}" if count.strip("0 ") else ""
+    _show(console, await console.breakpoints.alter(number, hits=hits))
+
+
+def _show(console: Context, breakpoints: Iterable[Breakpoint]) -> None:
+    for each in breakpoints:
+        console.screen.say(console.breakpoints.described(each, console.named_sets))
+
+
+def _rank(row: Row) -> RankId:
+    return row["group"], row["rank"]
