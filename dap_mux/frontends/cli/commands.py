@@ -150,6 +150,7 @@ def _console(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--serve", metavar="[HOST:]PORT", help="serve plain consoles for `nc` on this loopback port"
     )
+    parser.add_argument("-x", dest="script", metavar="FILE", help="run the commands in FILE first")
 
 
 def _lsp(parser: ArgumentParser) -> None:

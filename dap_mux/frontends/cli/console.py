@@ -63,7 +63,7 @@ def main(args: Namespace) -> int:
     """Run a console here, or serve consoles with `--serve`."""
     session, config = find(args.session), load_config(args)
     if args.serve is None:
-        return execute(_run, (session, config))
+        return execute(_run, (session, config, args.script))
     return execute(_serve, (session, config, serve_address(args.serve)))
 
 
@@ -84,10 +84,11 @@ def serve_address(text: str) -> Address:
 # In this terminal
 
 
-async def _run(target: tuple[SessionFile, Config]) -> int:
+async def _run(target: tuple[SessionFile, Config, str | None]) -> int:
     import anyio
 
-    console = await open_console(*target)
+    session, config, script = target
+    console = await open_console(session, config)
     code = 0
     signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     try:
@@ -102,7 +103,7 @@ async def _run(target: tuple[SessionFile, Config]) -> int:
                             tasks.cancel_scope.cancel()
 
                 tasks.start_soon(handle_signals)
-                await converse(console)
+                await converse(console, f"%source {script}" if script else "")
                 tasks.cancel_scope.cancel()
     finally:
         await console.client.close()
@@ -125,19 +126,21 @@ async def open_console(
     return console
 
 
-async def converse(console: Console) -> None:
-    """Run a console on the terminal, or with plain lines if there is none."""
+async def converse(console: Console, first: str = "") -> None:
+    """Run a console on the terminal, or with plain lines if there is none; begin with `first`."""
     from dap_mux.frontends.console.screen import is_terminal
 
-    if is_terminal() and sys.stdin.isatty():
+    typed = sys.stdin.isatty() and sys.stdout.isatty()
+    if typed and is_terminal():
         from dap_mux.frontends.console.terminal import on_terminal
 
-        await on_terminal(console, os.environ, Path(os.environ.get("HOME", "/")))
-    else:
-        from dap_mux.frontends.console import plain
+        await on_terminal(console, os.environ, Path(os.environ.get("HOME", "/")), first)
+        return
+    from dap_mux.frontends.console import plain
 
-        console.greet()
-        await plain.converse(console, plain.read_stdin().next)
+    prompts = plain.dumb_terminal(console) if typed else None
+    console.greet()
+    await plain.converse(console, plain.read_stdin().next, prompts, first=first)
 
 
 async def entry_lines(session: SessionFile, config: Config) -> EntryLines:

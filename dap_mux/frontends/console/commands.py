@@ -23,14 +23,13 @@ from dap_mux.frontends.console.screen import (
     show_verdict,
 )
 from dap_mux.frontends.console.session_client import SessionClient, stopped_rows
-from dap_mux.pure.errors import DapMuxError, UsageError
-from dap_mux.pure.printable import closest
-from dap_mux.pure.rank_sets import STATES, RankId, RankSetError, split_leading, with_group
-from dap_mux.pure.rank_sets.rank_rows import Row, id_of
+from dap_mux.frontends.console.wait import wait
+from dap_mux.frontends.console.words import MEANT, PDB, likely
+from dap_mux.pure.errors import UsageError
+from dap_mux.pure.rank_sets import RankId, RankSetError, split_leading, with_group
+from dap_mux.pure.rank_sets.rank_rows import Row
 
 PAUSE_TIMEOUT_S: Final = 2.0  # for ranks in Python code; one that waits in C may not answer at all
-DEFAULT_TIMEOUT_S: Final = 60.0
-_SECONDS: Final = re.compile(r"[0-9]+(?:\.[0-9]+)?s?")
 _WITHIN: Final = re.compile(
     r"(?P<rest>.*\S)\s+within\s+(?P<number>[0-9]*\.?[0-9]+(?:e-?[0-9]{1,3})?)(?P<percent>%?)"
 )
@@ -59,13 +58,20 @@ def find(name: str) -> Command | None:
     return next(fits, None)
 
 
+def known_words() -> list[str]:
+    """Return the commands' names and aliases."""
+    return [each for command in COMMANDS for each in (command.name, *command.aliases)]
+
+
 def lookup(name: str) -> Command:
     """Find a command by its name or alias. Raises UsageError with a suggestion."""
     if command := find(name):
         return command
-    known = [each for command in COMMANDS for each in (command.name, *command.aliases)]
-    if likely := closest(name, known):
-        raise UsageError(f"unknown command {name!r}: did you mean {likely!r}?")
+    meant = likely(name, known_words())
+    if meant in PDB:
+        raise UsageError(f"unknown command {name!r}: send it to ranks by 'cast RANKS {meant}'")
+    if meant:
+        raise UsageError(f"unknown command {name!r}: did you mean {meant!r}?")
     raise UsageError(
         f"unknown command {name!r}: 'help' lists all commands. To send a command to ranks, use "
         "'cast RANKS COMMAND', or 'attach RANK' first"
@@ -157,6 +163,7 @@ async def compare(console: Context, rest: str) -> None:
     arguments = parse_compare_arguments(rest)
     body = await console.client.request("compare", arguments, timeout_s=RANKS_TIMEOUT_S)
     show_compare(console.screen, body)
+    console.note_failures(body)
 
 
 async def _report(
@@ -181,58 +188,6 @@ def parse_compare_arguments(rest: str) -> dict[str, object]:
     except RankSetError:
         return {**arguments, "expression": rest}
     return {**arguments, "ranks": ranks, "expression": expression}
-
-
-# `wait`: block a script until ranks are in a state
-
-
-class WaitFailed(DapMuxError):
-    """The ranks did not get into the state that the script waits for."""
-
-
-async def wait(console: Context, rest: str) -> None:
-    """`wait [RANKS] [STATE] [SECONDS]`. Raises WaitFailed."""
-    ranks, state, timeout_s = parse_wait_arguments(rest)
-    last: list[Row] = []
-
-    async def until_all_are() -> None:
-        nonlocal last
-        while True:
-            ids = [id_of(row) for row in await console.client.list_ranks(with_group(ranks))]
-            rows = console.client.ranks.rows
-            last = [rows[id] for id in ids if id in rows]
-            if last and all(row["state"] == state for row in last):
-                return
-            await console.client.wait_for_change()
-            if console.client.ended.is_set():
-                return
-
-    try:
-        await asyncio.wait_for(until_all_are(), timeout_s)
-    except asyncio.TimeoutError:
-        others = sorted({str(row["state"]) for row in last if row["state"] != state})
-        name = console.client.ranks.name
-        remaining = "; ".join(
-            f"{name([id_of(row)[:2] for row in last if row['state'] == other])} {other}"
-            for other in others
-        )
-        reason = remaining or "no such ranks"
-        raise WaitFailed(
-            f"wait {ranks} {state}: timed out after {timeout_s:g} s: {reason}"
-        ) from None
-    if console.client.ended.is_set() and state != "exited":
-        raise WaitFailed(f"wait {ranks} {state}: {console.client.end_reason}")
-    console.screen.say(f"{ranks}: {state}")
-
-
-def parse_wait_arguments(rest: str) -> tuple[str, str, float]:
-    """Return ranks, state and timeout in seconds; by default all, stopped and 60."""
-    arguments, timeout_s, state = rest.split(), DEFAULT_TIMEOUT_S, "stopped"
-    if len(arguments) > 1 and _SECONDS.fullmatch(arguments[-1]):
-        timeout_s = float(arguments.pop().rstrip("s"))
-    if arguments and arguments[-1] in STATES:
-        state = arguments.pop()
-    return " ".join(arguments) or "all", state, timeout_s
 
 
 # Commands that control ranks or breakpoints, or that leave the session
@@ -325,6 +280,13 @@ async def detach(console: Context, rest: str) -> None:
     console.detach()
 
 
+async def source(console: Context, rest: str) -> None:
+    """`source FILE`. Raises UsageError."""
+    if not rest:
+        raise UsageError("usage: source FILE")
+    await console.source(rest)
+
+
 async def quit_(console: Context, rest: str) -> None:
     """`quit`."""
     no_arguments(rest, "quit")
@@ -342,6 +304,10 @@ NAME ranks(...) select ranks of one group; combine sets with & | - ~ and parenth
 async def help_(console: Context, rest: str) -> None:
     """`help`, `help WORD`. Raises UsageError."""
     if rest:
+        word = MEANT.get(rest, rest)
+        if console.set is not None and word in PDB:
+            console.screen.say(f"{word}: {PDB[word]}")
+            return
         command = lookup(rest)
         console.screen.say(f"{command.usage}: {command.summary}")
         return
@@ -429,6 +395,7 @@ COMMANDS: Final[tuple[Command, ...]] = (
         ("c", "cont"),
         "release all ranks and leave",
     ),
+    Command("source FILE", "run the commands in a file", source),
     Command("quit", "leave; other debuggers stay connected", quit_, ("q", "exit")),
     Command("help [WORD]", "show this help", help_, ("h", "?")),
 )

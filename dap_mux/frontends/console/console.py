@@ -6,21 +6,23 @@ import asyncio
 import contextlib
 import sys
 import time
-from collections.abc import Coroutine, Iterable
+from collections.abc import Coroutine, Iterable, Mapping
+from pathlib import Path
 from typing import Any, Final, Protocol
 
 from dap_mux.client import RequestFailed
 from dap_mux.frontends.console.breakpoints import WORDS as BREAKPOINT_WORDS
 from dap_mux.frontends.console.breakpoints import Breakpoints
-from dap_mux.frontends.console.commands import WaitFailed, find, lookup, split_command
+from dap_mux.frontends.console.commands import find, lookup, split_command
 from dap_mux.frontends.console.current_set import CurrentSet
 from dap_mux.frontends.console.rank_prompt import RankPrompt
 from dap_mux.frontends.console.screen import Screen
 from dap_mux.frontends.console.session_client import SessionClient, describe_event, settled
-from dap_mux.pure.errors import DapMuxError
+from dap_mux.pure.errors import DapMuxError, UsageError
 from dap_mux.pure.rank_sets import RankId
 from dap_mux.pure.rank_sets.rank_rows import Change, Row, id_of
 from dap_mux.pure.rank_sets.world import DebuggeeId, rank_of
+from dap_mux.system.user_files import open_regular
 
 PROMPT: Final = "dap-mux> "
 BANNER: Final = """\
@@ -33,6 +35,7 @@ MONARCH: Final = "monarch"
 """The words with which `c`, `l` and `attach` mean what they mean in Monarch's debugger."""
 PDB_WORDS: Final = frozenset("a c cont continue l".split())
 """pdb's words that are Monarch's, too, for something else; `a RANK` is not pdb's."""
+MAX_SOURCES: Final = 16
 TWICE_S: Final = 1.0
 """Two Ctrl-C within this time pause the set."""
 
@@ -74,7 +77,7 @@ class Console:
         self.named_sets: list[tuple[str, str]] = []
         self.breakpoints = Breakpoints(client)
         self.ended = asyncio.Event()
-        self.failed = False  # a `wait` has failed
+        self.failed = False  # a line of a script has
         self.waits_long = False  # the user was told how to get the prompt back
         self._editor: LineEditor | None = None
         self._shows_output = shows_output
@@ -84,6 +87,7 @@ class Console:
         self.interrupts = 0  # ever; what was typed ahead ends with one
         self._interrupted_at = -TWICE_S
         self._asks_to_leave = False
+        self._sources = 0  # files that run now
         self._said: set[asyncio.Task[None]] = set()
         client.observe(self)
 
@@ -204,15 +208,37 @@ class Console:
     async def _run(self, line: str) -> None:
         try:
             await self.dispatch(line)
-        except WaitFailed as error:
-            self.failed = True
-            self.screen.say(str(error), "error")
         except RequestFailed as error:
-            self.screen.say(error.message, "error")
+            self._fail(error.message)
         except DapMuxError as error:
-            self.screen.say(str(error), "error")
+            self._fail(str(error))
         except Exception as error:  # noqa: BLE001 - the console must survive its own faults
-            self.screen.say(f"internal error: {type(error).__name__}: {error}", "error")
+            self._fail(f"internal error: {type(error).__name__}: {error}")
+
+    def _fail(self, problem: str) -> None:
+        self.failed |= self._editor is None
+        self.screen.say(problem, "error")
+
+    def note_failures(self, body: Mapping[str, Any]) -> None:
+        """Note that ranks have failed, or not answered, as the answer to a line says."""
+        self.failed |= self._editor is None and bool(body["errors"] or body["missing"])
+
+    async def source(self, path: str) -> None:
+        """Run the lines of a file. Raises UsageError."""
+        if self._sources == MAX_SOURCES:
+            raise UsageError(f"{path}: {MAX_SOURCES} files run one another already")
+        try:
+            with open_regular(Path(path)) as file:
+                lines = file.read().decode("utf-8", "replace").splitlines()
+        except (OSError, ValueError) as error:
+            raise UsageError(f"{path}: {error}") from None
+        self._sources += 1
+        try:
+            for line in map(str.strip, lines):
+                if line and not line.startswith("#") and not self.ended.is_set():
+                    await self._run(line)
+        finally:
+            self._sources -= 1
 
     async def dispatch(self, line: str) -> None:
         """Run a line. Raises what its command does."""
@@ -235,6 +261,8 @@ class Console:
         command = None if name in PDB_WORDS and not (name == "a" and rest) else find(name)
         if command is None:
             await current.send(line)
+        elif command.name == "source" and not _is_file(rest):
+            await current.send(line)  # pdb's
         elif command.name in ("on", "attach", "cast"):
             await current.on(rest)
         elif command.name == "detach":
@@ -325,6 +353,10 @@ class Console:
     def _refresh(self) -> None:
         if self._editor is not None:
             self._editor.refresh()
+
+
+def _is_file(path: str) -> bool:
+    return Path(path).is_file()
 
 
 def _same(before: Row | None, now: Row) -> bool:

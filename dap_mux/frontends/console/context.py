@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Mapping
+from typing import Any, Protocol
 
 from dap_mux.frontends.console.breakpoints import Breakpoints
 from dap_mux.frontends.console.screen import Screen
@@ -52,6 +53,12 @@ class Context(Protocol):
 
     def blocked(self, who: str) -> None:
         """Say how the prompt comes back while these ranks run."""
+
+    def note_failures(self, body: Mapping[str, Any]) -> None:
+        """Note that ranks have failed, or not answered, as the answer to a line says."""
+
+    async def source(self, path: str) -> None:
+        """Run the lines of a file. Raises UsageError."""
 
     async def dispatch(self, line: str) -> None:
         """Run a line. Raises what its command does."""

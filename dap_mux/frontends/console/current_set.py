@@ -9,10 +9,12 @@ from pathlib import PurePath
 from typing import Any, Final, TypeAlias
 
 from dap_mux.client import RequestFailed
+from dap_mux.frontends.console.commands import known_words
 from dap_mux.frontends.console.context import RANKS_TIMEOUT_S, REQUEST_TIMEOUT_S, Context
 from dap_mux.frontends.console.rank_prompt import BLOCKED_AFTER_S, source_lines
 from dap_mux.frontends.console.screen import show_cast
 from dap_mux.frontends.console.session_client import LIVE, SessionClient, settled
+from dap_mux.frontends.console.words import likely_meant
 from dap_mux.pure.errors import UsageError
 from dap_mux.pure.printable import one_line
 from dap_mux.pure.rank_sets import RankId, RankSetError, parse, split_leading, with_group
@@ -138,6 +140,12 @@ class CurrentSet:
         if word not in MOVES:
             body = await self._client.request("cast", arguments, timeout_s=RANKS_TIMEOUT_S)
             show_cast(self._console.screen, body, single=len(self._rows(ranks)) == 1)
+            self._console.note_failures(body)
+            if not body["results"] and (
+                likely := likely_meant(line, body["errors"], known_words())
+            ):
+                text = f"there is no command {word!r} either: did you mean {likely!r}?"
+                self._console.screen.say(text, "note")
             return
         rows = await self._client.list_ranks(ranks)
         before: dict[DebuggeeId, Row] = {id_of(row): row for row in rows}
@@ -153,6 +161,7 @@ class CurrentSet:
         try:
             body = await self._client.request("cast", arguments, timeout_s=RANKS_TIMEOUT_S)
             show_cast(self._console.screen, {**body, "results": []})
+            self._console.note_failures(body)
             await self._client.list_ranks(ranks)
             await self._until_settled()
             with suppress(asyncio.TimeoutError):
@@ -223,7 +232,7 @@ class CurrentSet:
             where = f"{self._name(members)} stopped at {_place(members[0])}"
             if _is_exception(members[0]):
                 text = await exception_text(self._client, members[0])
-                self._console.screen.say(f"{where}   {text or members[0]['reason']}", "error")
+                self._console.screen.say(f"{where}   {text or members[0]['reason']}", "held")
             else:
                 why = self._console.breakpoints.stopping(members[0])
                 self._console.screen.say(f"{where} ({why})", "note")
@@ -238,7 +247,7 @@ class CurrentSet:
             text = ""
             if _is_exception(members[0]):
                 text = f"   {await exception_text(self._client, members[0])}"
-            style = "error" if text else "place"
+            style = "held" if text else "place"
             where = f"{self._name(members)} at {_place(members[0])}{text}".rstrip()
             self._console.screen.say(where, style)
         if len(places) == 1:

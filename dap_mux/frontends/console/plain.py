@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Coroutine
 from typing import Any, Final, TypeAlias
 
 from dap_mux.frontends.console.console import Console
+from dap_mux.frontends.console.screen import PlainScreen
 
 BLOCK_SIZE: Final = 64 * 1024
 MAX_LINE_BYTES: Final = 64 * 1024
@@ -106,6 +108,13 @@ class PromptWriter:
             self._flush()
 
 
+def dumb_terminal(console: Console) -> PromptWriter:
+    """Have a console write to a terminal that has no cursor movement; return its prompts."""
+    prompts = PromptWriter(sys.stdout.write, sys.stdout.flush)
+    console.screen = PlainScreen(prompts.write)
+    return prompts
+
+
 class TypedLines:
     """The lines that a person types: they are read on while a command runs.
 
@@ -128,8 +137,8 @@ class TypedLines:
             self._wake()
 
     def discard_input(self) -> bool:
-        """A line is edited at the other end."""
-        return False
+        """Leave a Ctrl-C to the other end, where the line is edited: it has dropped it."""
+        return True
 
     async def next(self) -> str | None:
         """Wait for a line; None is the end of them, or of the console."""

@@ -161,6 +161,7 @@ class RankPrompt:
         arguments = {"ranks": self._set, "command": line, "timeout": REQUEST_TIMEOUT_S}
         body = await self._client.request("cast", arguments, timeout_s=RANKS_TIMEOUT_S)
         show_cast(self._console.screen, body, single=len(self._ranks) == 1)
+        self._console.note_failures(body)
         values = [str(result["value"]) for result in body["results"] if result["value"]]
         if values and not _says_where(body) and line not in CONTINUE_COMMANDS:
             self._console.last_output.update(dict.fromkeys(self._ranks, values[0]))

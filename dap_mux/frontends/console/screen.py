@@ -40,6 +40,7 @@ STYLES: Final = {
     "title": "bold",
     "note": "cyan",
     "error": "red",
+    "held": "red",
     "place": "bold",
     "quiet": "dim",
     "odd": "yellow",
@@ -57,7 +58,7 @@ class Table:
 
 
 class Screen(Protocol):
-    """A place to show text; `style` is "", title, note, error, place, quiet or odd."""
+    """A place to show text; `style` is "" or one of `STYLES`; error: a command has failed."""
 
     def say(self, text: str, style: str = "") -> None:
         """Show lines."""
@@ -69,12 +70,17 @@ class Screen(Protocol):
 class PlainScreen:
     """Lines and grids for pipes, `nc` and scripts."""
 
-    def __init__(self, write: Callable[[str], object]) -> None:
+    def __init__(
+        self, write: Callable[[str], object], write_error: Callable[[str], object] | None = None
+    ) -> None:
+        """`write_error`: for what goes wrong, by default `write`."""
         self._write = write
+        self._write_error = write_error or write
 
     def say(self, text: str, style: str = "") -> None:
-        """Show lines, ignoring the style."""
-        self._write(printable(text) + "\n")
+        """Show lines, without any style."""
+        write = self._write_error if style == "error" else self._write
+        write(printable(text) + "\n")
 
     def table(self, table: Table) -> None:
         """Show a table with Monarch's lines."""
@@ -132,12 +138,17 @@ def screen_for_stdout() -> Screen:
     """Return the screen that fits standard output."""
     if is_terminal():
         return RichScreen()
-    return PlainScreen(_print)
+    return PlainScreen(_print, _print_error)
 
 
 def _print(text: str) -> None:
     """Write to standard output and flush: a reader at the other end of a pipe waits for it."""
     print(text, end="", flush=True)  # noqa: T201
+
+
+def _print_error(text: str) -> None:
+    sys.stderr.write(text)
+    sys.stderr.flush()
 
 
 def is_terminal() -> bool:

@@ -152,14 +152,15 @@ class Terminal:
         )
         console.edited_in(self)
 
-    async def converse(self) -> None:
-        """Read lines until the user leaves or the session ends."""
+    async def converse(self, first: str) -> None:
+        """Handle `first`, then what is typed, until the user leaves or the session ends."""
         # The screen has escaped control characters already.
         # Ctrl-C drops what was typed ahead, where a line could move ranks of a set.
         keeps = self._console.set is None
         kept = kept_on_interrupt(sys.stdin.fileno()) if keeps else nullcontext()
         with patch_stdout(raw=True), kept:
             self._console.greet()
+            await self._console.handle(first)
             while not self._console.ended.is_set():
                 line = await self._line()
                 if line is not None:
@@ -262,6 +263,8 @@ def history(environ: Mapping[str, str], home: Path) -> History:
     return FileHistory(path)
 
 
-async def on_terminal(console: Console, environ: Mapping[str, str], home: Path) -> None:
-    """Run the console on this terminal."""
-    await Terminal(console, await asyncio.to_thread(history, environ, home)).converse()
+async def on_terminal(
+    console: Console, environ: Mapping[str, str], home: Path, first: str = ""
+) -> None:
+    """Run the console on this terminal; `first`: a line that is run before any is typed."""
+    await Terminal(console, await asyncio.to_thread(history, environ, home)).converse(first)

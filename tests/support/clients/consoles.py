@@ -19,19 +19,22 @@ class PipedConsole:
     def __init__(self, command: Command) -> None:
         self._command = command
         self._count = 0
+        self._read_errors = 0  # characters of what went to standard error
         self.said = ""
 
     async def does(self, line: str) -> str:
-        """Type a line; return what was shown until it was done.
+        """Type a line; return what was shown until it was done, and then what went wrong.
 
-        Lines are done one after another, so the answer to a word that does not exist marks the
-        end of what was typed before it.
+        Lines are done one after another, so the answers to a word that does not exist and to one
+        that does mark the ends of what was typed before them.
         """
         self._count += 1
         mark = f"mark{self._count}"
-        self.type(line, f"%{mark}")
-        said = await self.until(f"unknown command '{mark}'")
-        return "".join(said.splitlines(keepends=True)[:-1])
+        self.type(line, f"%{mark}", "%help quit")
+        said = await self.until("quit: leave;")
+        errors, _, _ = self._command.err[self._read_errors :].partition(f"unknown command '{mark}'")
+        self._read_errors = self._command.err.index("\n", self._command.err.index(f"'{mark}'")) + 1
+        return "".join(said.splitlines(keepends=True)[:-1]) + errors
 
     def type(self, *lines: str) -> None:
         """Type lines, and wait for nothing."""

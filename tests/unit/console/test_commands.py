@@ -12,10 +12,11 @@ from dap_mux.frontends.console.commands import (
     help_text,
     lookup,
     parse_compare_arguments,
-    parse_wait_arguments,
     split_command,
 )
 from dap_mux.frontends.console.screen import parse_list_arguments
+from dap_mux.frontends.console.wait import parse_wait_arguments
+from dap_mux.frontends.console.words import likely_meant
 from dap_mux.pure.errors import UsageError
 
 MONARCH = {"a": "attach", "l": "list", "h": "help", "q": "quit", "c": "continue"}
@@ -83,6 +84,31 @@ def test_a_misspelt_command_is_the_only_thing_that_is_proposed() -> None:
         lookup("lsit")
     with pytest.raises(UsageError, match="cast RANKS COMMAND"):
         lookup("print(loss)")
+
+
+@pytest.mark.parametrize(
+    ("line", "error", "meant"),
+    [
+        ("watch", "NameError: name 'watch' is not defined", "display"),
+        ("ls", "NameError: name 'ls' is not defined", "ranks"),
+        ("watch loss", "SyntaxError: invalid syntax", "display"),
+        ("comapre loss", "SyntaxError: invalid syntax", "compare"),
+        ("watch", "NameError: name 'loss' is not defined", None),
+        ("watch.loss", "NameError: name 'watch' is not defined", None),
+        ("watch", "is waiting", None),
+        ("losses", "NameError: name 'losses' is not defined", None),
+    ],
+)
+def test_a_word_that_ranks_do_not_know(line: str, error: str, meant: str | None) -> None:
+    errors = [{"ranks": "0-3", "message": error}]
+    assert likely_meant(line, errors, ["compare", "ranks", "why"]) == meant
+
+
+def test_words_of_other_debuggers() -> None:
+    with pytest.raises(UsageError, match="by 'cast RANKS n'"):
+        lookup("next")
+    with pytest.raises(UsageError, match="did you mean 'ranks'"):
+        lookup("ls")
 
 
 # What a line of `wait` means.
