@@ -19,7 +19,7 @@ from dap_mux.engine.messages.to_ranks import Result, gather_results
 from dap_mux.engine.outputs import ReadProcesses
 from dap_mux.engine.state.client import ClientRequest
 from dap_mux.engine.state.path_mappings import paths_of
-from dap_mux.engine.state.rank import Rank
+from dap_mux.engine.state.rank import Rank, Stop
 from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.state.threads import base_name, leading_threads, named, shows_other_threads
 from dap_mux.engine.values.meshes import Meshes
@@ -41,6 +41,7 @@ from dap_mux.pure.insight.why.verdict import Verdict
 from dap_mux.pure.insight.why.verdict import answer as body_of
 from dap_mux.pure.insight.why.verdicts import AGAIN_AFTER_S, is_doubtful, judge
 from dap_mux.pure.pathmap import RankPaths
+from dap_mux.pure.printable import one_line
 from dap_mux.pure.protocol.rank_messages import MALFORMED
 from dap_mux.pure.protocol.types import StacksArguments, WhyArguments
 from dap_mux.pure.protocol.validation import typed
@@ -104,6 +105,7 @@ def take_samples(
 
 
 SILENT_AFTER_S: Final = 1.0
+MAX_EXCEPTION: Final = 300  # characters of its text
 """A rank that has told nothing by then is not asked again: no thread of Python's runs in it."""
 
 
@@ -230,7 +232,7 @@ def _process_of(rank: Rank) -> str:
 
 
 def _standing(core: SessionState, rank: Rank, problem: str) -> Standing:
-    stop = (rank.stop.reason or "stopped") if rank.stop else rank.wait
+    stop = _stop_text(rank.stop) if rank.stop else rank.wait
     known = Standing(rank.state, stop, rank.exit_code, problem or rank.reason)
     at = rank.at_barrier
     if at is None or at.round is None or at.round.complete:
@@ -240,6 +242,15 @@ def _standing(core: SessionState, rank: Rank, problem: str) -> Standing:
     return dataclasses.replace(
         known, breakpoint=f"{at.round.word} breakpoint{where}", awaited=awaited
     )
+
+
+def _stop_text(stop: Stop) -> str:
+    """Return `breakpoint`, or `exception ValueError: shard-3 is truncated`."""
+    about = (stop.details.get(name) for name in ("text", "description"))
+    told = ": ".join(one for one in about if isinstance(one, str) and one)
+    if stop.reason != "exception" or not told:
+        return stop.reason or "stopped"
+    return one_line(f"{stop.reason} {told[:MAX_EXCEPTION]}")
 
 
 # Looks whether ranks that were let run wait for others that stand; stops none of them.

@@ -22,13 +22,14 @@ from dap_mux.frontends.console.screen import (
     show_stacks,
     show_verdict,
 )
-from dap_mux.frontends.console.session_client import SessionClient, stopped_rows
+from dap_mux.frontends.console.session_client import SessionClient, is_exception, stopped_rows
 from dap_mux.frontends.console.wait import wait
 from dap_mux.frontends.console.words import MEANT, PDB, likely
 from dap_mux.pure.errors import UsageError
 from dap_mux.pure.rank_sets import RankId, RankSetError, split_leading, with_group
-from dap_mux.pure.rank_sets.rank_rows import Row
+from dap_mux.pure.rank_sets.rank_rows import Row, id_of
 
+MAX_TEXTS: Final = 64  # of exceptions in a list: more ranks than that fail alike
 PAUSE_TIMEOUT_S: Final = 2.0  # for ranks in Python code; one that waits in C may not answer at all
 _WITHIN: Final = re.compile(
     r"(?P<rest>.*\S)\s+within\s+(?P<number>[0-9]*\.?[0-9]+(?:e-?[0-9]{1,3})?)(?P<percent>%?)"
@@ -107,6 +108,8 @@ async def list_(console: Context, rest: str) -> None:
     """`list [RANKS] [classes|full]`."""
     ranks, layout = parse_list_arguments(rest, default="stopped")
     rows = await _rows(console.client, ranks)
+    if console.set is not None:
+        rows = await _with_exceptions(console.client, rows)
     if rows:
         console.screen.table(ranks_table(rows, layout))
     elif ranks == "stopped":
@@ -114,6 +117,14 @@ async def list_(console: Context, rest: str) -> None:
     else:
         console.screen.say(f"no ranks match {ranks}")
     console.screen.say(console.client.ranks.counts(), "quiet")
+
+
+async def _with_exceptions(client: SessionClient, rows: list[Row]) -> list[Row]:
+    """Return the rows, with the texts of exceptions for reasons."""
+    held = [row for row in rows if is_exception(row)][:MAX_TEXTS]
+    texts = await asyncio.gather(*map(client.exception_text, held))
+    reasons = {id_of(row): text for row, text in zip(held, texts, strict=True) if text}
+    return [{**row, "reason": reasons.get(id_of(row), row["reason"])} for row in rows]
 
 
 async def _rows(client: SessionClient, ranks: str) -> list[Row]:
@@ -171,7 +182,10 @@ async def _report(
 ) -> None:
     """`stacks [RANKS]`, `why [RANKS]`."""
     arguments = {"ranks": with_group(rest or "all")}
-    show(console.screen, await console.client.request(name, arguments, timeout_s=RANKS_TIMEOUT_S))
+    body = await console.client.request(name, arguments, timeout_s=RANKS_TIMEOUT_S)
+    if console.set is not None and "next" in body:
+        body["next"] = re.sub(r"\bcast (?=\S+ \w)", "on ", body["next"])
+    show(console.screen, body)
 
 
 def parse_compare_arguments(rest: str) -> dict[str, object]:

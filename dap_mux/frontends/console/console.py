@@ -335,7 +335,10 @@ class Console:
         category = body.get("category", "console")
         if category == "telemetry" or (category in RANK_OUTPUT and not self._shows_output):
             return
-        self.screen.say(str(body["output"]).removesuffix("\n"))
+        text = str(body["output"]).removesuffix("\n")
+        if self.set is not None and category == "console":
+            text = text.replace("`cast ", "`on ")  # a hint for all kinds of clients
+        self.screen.say(text)
 
     def _soon(self, saying: Coroutine[Any, Any, None]) -> None:
         """Say something that takes a question to a rank."""

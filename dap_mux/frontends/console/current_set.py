@@ -5,18 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from pathlib import PurePath
 from typing import Any, Final, TypeAlias
 
-from dap_mux.client import RequestFailed
 from dap_mux.frontends.console.commands import known_words
 from dap_mux.frontends.console.context import RANKS_TIMEOUT_S, REQUEST_TIMEOUT_S, Context
 from dap_mux.frontends.console.rank_prompt import BLOCKED_AFTER_S, source_lines
 from dap_mux.frontends.console.screen import show_cast
-from dap_mux.frontends.console.session_client import LIVE, SessionClient, settled
+from dap_mux.frontends.console.session_client import LIVE, is_exception, place, settled
 from dap_mux.frontends.console.words import likely_meant
 from dap_mux.pure.errors import UsageError
-from dap_mux.pure.printable import one_line
 from dap_mux.pure.rank_sets import RankId, RankSetError, parse, split_leading, with_group
 from dap_mux.pure.rank_sets.rank_rows import Row, id_of
 from dap_mux.pure.rank_sets.world import DebuggeeId, rank_of
@@ -26,6 +23,7 @@ MOVES: Final = frozenset(
     "n next s step r return unt until j jump c cont continue".split()  # pdb's
 )
 REPORTS: Final = ("list", "stacks", "wait", "why")  # about all ranks, unless others are named
+UNKNOWN: Final = "an unknown place"
 HELD_UP: Final = "waits in "  # the reason of a rank that waits for ranks that are stopped
 TOGETHER_S: Final = 0.5  # for ranks that waited for those that moved: they stop a little later
 MAX_NAME: Final = 40  # characters of the ranks in a prompt; a longer list is shown as it was typed
@@ -66,7 +64,7 @@ class CurrentSet:
     def is_held(self) -> bool:
         """Whether an exception holds a rank of the set."""
         rows = self.rows()
-        return any(row["state"] == "stopped" and _is_exception(row) for row in rows)
+        return any(map(is_exception, rows))
 
     def rows(self) -> list[Row]:
         """Return the rows of the set's ranks, as far as the console knows them."""
@@ -186,7 +184,7 @@ class CurrentSet:
         while self._unsettled() and not self._client.ended.is_set():
             known = self._client.ranks.rows
             rows = [known[id] for id in self.moving if id in known]
-            hold = any(_wait_of(row) or (settled(row) and _is_exception(row)) for row in rows)
+            hold = any(_wait_of(row) or is_exception(row) for row in rows)
             try:
                 change = self._client.wait_for_change()
                 await asyncio.wait_for(change, BLOCKED_AFTER_S if hold else None)
@@ -229,9 +227,9 @@ class CurrentSet:
         """Say where ranks have stopped: a line for each place, and the code where it is one."""
         places = _grouped(rows, lambda row: (row["path"], row["line"], row["reason"]))
         for _, members in places:
-            where = f"{self._name(members)} stopped at {_place(members[0])}"
-            if _is_exception(members[0]):
-                text = await exception_text(self._client, members[0])
+            where = f"{self._name(members)} stopped at {place(members[0]) or UNKNOWN}"
+            if is_exception(members[0]):
+                text = await self._client.exception_text(members[0])
                 self._console.screen.say(f"{where}   {text or members[0]['reason']}", "held")
             else:
                 why = self._console.breakpoints.stopping(members[0])
@@ -245,10 +243,10 @@ class CurrentSet:
         places = _grouped(rows, lambda row: (row["path"], row["line"], row["reason"]))
         for _, members in places:
             text = ""
-            if _is_exception(members[0]):
-                text = f"   {await exception_text(self._client, members[0])}"
+            if is_exception(members[0]):
+                text = f"   {await self._client.exception_text(members[0])}"
             style = "held" if text else "place"
-            where = f"{self._name(members)} at {_place(members[0])}{text}".rstrip()
+            where = f"{self._name(members)} at {place(members[0]) or UNKNOWN}{text}".rstrip()
             self._console.screen.say(where, style)
         if len(places) == 1:
             await self._say_code(places[0][1][0])
@@ -290,16 +288,6 @@ def _grouped(rows: Iterable[Row], key: Any) -> list[tuple[Any, list[Row]]]:
     return [*groups.items()]
 
 
-def _place(row: Row) -> str:
-    """Return `train.py:31 batch_of`."""
-    name = PurePath(row["path"]).name if row["path"] else "an unknown place"
-    return f"{name}:{row['line']} {row['function'] or ''}".rstrip()
-
-
-def _is_exception(row: Row) -> bool:
-    return str(row["reason"] or "").startswith("exception")
-
-
 def _wait_of(row: Row) -> str:
     """Return what a running rank waits for, "" if it does not wait for stopped ranks."""
     text = str(row["reason"] or "")
@@ -323,14 +311,3 @@ def _show_displays(console: Context, body: Json) -> None:
             shown.append({**result, "value": "\n".join(values)})
     if shown:
         show_cast(console.screen, {**body, "results": shown, "errors": [], "missing": ""})
-
-
-async def exception_text(client: SessionClient, row: Row) -> str:
-    """Return `ValueError: shard-3 is truncated` of a stopped rank, "" if it does not tell."""
-    try:
-        body = await client.request("exceptionInfo", {"threadId": row["threadId"]})
-    except RequestFailed:
-        return ""
-    name = str(body.get("exceptionId") or "").rpartition(".")[2]
-    text = str(body.get("description") or "")
-    return one_line(f"{name}: {text}" if name and text else name or text)

@@ -9,11 +9,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import PurePath
 from typing import Any, Final, Protocol
 
+from dap_mux.frontends.console.session_client import place
 from dap_mux.pure.printable import one_line, printable
 from dap_mux.pure.rank_sets import with_group
 from dap_mux.pure.rank_sets.rank_rows import (
@@ -35,6 +36,7 @@ from dap_mux.pure.rank_values import (
     side_by_side,
 )
 
+PLACE: Final = "Place"
 _PADDING: Final = 2  # around heads, as in Monarch's tables
 STYLES: Final = {
     "title": "bold",
@@ -50,11 +52,45 @@ STATE_STYLES: Final = {"stopped": "yellow", "running": "green", "lost": "red", "
 
 @dataclass(frozen=True)
 class Table:
-    """Cells of text; the columns whose indices are in `right` hold numbers."""
+    """Cells of text; the columns whose indices are in `right` hold numbers.
+
+    `narrow`: the same for a terminal that is not wide enough.
+    """
 
     head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     right: frozenset[int] = frozenset()
+    narrow: Table | None = None
+
+    @property
+    def width(self) -> int:
+        """Columns of a terminal that it takes, with its lines."""
+        columns = zip(self.head, *self.rows, strict=True)
+        return sum(max(map(len, column)) + 3 for column in columns) + 1
+
+    def without(self, index: int) -> Table:
+        """Return it without a column."""
+        rows = tuple((*row[:index], *row[index + 1 :]) for row in self.rows)
+        right = frozenset(each - (each > index) for each in self.right - {index})
+        return Table((*self.head[:index], *self.head[index + 1 :]), rows, right)
+
+
+def fitted(table: Table, width: int) -> Table:
+    """Return a table that fits as far as can be: first without what is empty or always the same."""
+    if table.width <= width or table.narrow is None:
+        return table
+    shown = table.narrow
+    while shown.width > width and (spare := _spare(shown)) is not None:
+        shown = shown.without(spare)
+    return shown
+
+
+def _spare(table: Table) -> int | None:
+    """Return the column that tells least, None where all do."""
+    values = [set(column) for column in zip(*table.rows, strict=True)]
+    kept = {"Rank", "Ranks", PLACE, *(("Reason",) if len(table.rows) == 1 else ())}
+    same = [at for at, each in enumerate(values) if len(each) == 1 and table.head[at] not in kept]
+    return next((at for at in same if values[at] == {""}), next(iter(same), None))
 
 
 class Screen(Protocol):
@@ -126,6 +162,7 @@ class RichScreen:
         from rich.table import Table as DrawnTable  # noqa: PLC0415
         from rich.text import Text  # noqa: PLC0415
 
+        table = fitted(table, self._console.width)
         drawn = DrawnTable(box=box.ROUNDED, header_style="bold")
         for index, head in enumerate(table.head):
             drawn.add_column(head, justify="right" if index in table.right else "left")
@@ -332,8 +369,22 @@ def parse_list_arguments(rest: str, default: str) -> tuple[str, str]:
 def ranks_table(rows: Sequence[Row], layout: str = "") -> Table:
     """Lay ranks out; with the layout "", more than `FOLD_ABOVE` of them are folded."""
     if layout == "classes" or (layout != "full" and len(rows) > FOLD_ABOVE):
-        return Table(CLASS_COLUMNS, tuple(map(_class_cells, classes(rows))), frozenset({2, 4}))
-    return Table(COLUMNS, tuple(map(_cells, rows)), frozenset({1, 5}))
+        folded = classes(rows)
+        cells = tuple(map(_class_cells, folded))
+        table = Table(CLASS_COLUMNS, cells, frozenset({2, 4}))
+        return replace(table, narrow=_narrow(table, [members[0] for members in folded]))
+    table = Table(COLUMNS, tuple(map(_cells, rows)), frozenset({1, 5}))
+    return replace(table, narrow=_narrow(table, rows))
+
+
+def _narrow(table: Table, rows: Sequence[Row]) -> Table:
+    """Return the table with function and line in one column, as a place."""
+    at = table.head.index("Function")
+    places = [one_line(place(row) or qualified_function(row)) for row in rows]
+    cells = tuple(
+        (*row[:at], where, *row[at + 2 :]) for row, where in zip(table.rows, places, strict=True)
+    )
+    return Table((*table.head[:at], PLACE, *table.head[at + 2 :]), cells, table.right - {at + 1})
 
 
 def _class_cells(members: list[Row]) -> tuple[str, ...]:

@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import PurePath
 from typing import Any, Final, Protocol, TypeAlias
 
-from dap_mux.client import ConnectionLost, DapClient
+from dap_mux.client import ConnectionLost, DapClient, RequestFailed
 from dap_mux.client.client import DEFAULT_FILTERS, default_filters
 from dap_mux.pure.errors import DapMuxError
+from dap_mux.pure.printable import one_line
 from dap_mux.pure.rank_sets import RankId
 from dap_mux.pure.rank_sets.rank_rows import Change, KeptRows, Row, id_of
 from dap_mux.pure.rank_sets.world import DebuggeeId
@@ -56,6 +57,11 @@ def settled(row: Row) -> bool:
     return row["state"] == "stopped" and row["reason"] is not None
 
 
+def is_exception(row: Row) -> bool:
+    """Whether an exception has stopped the rank."""
+    return settled(row) and str(row["reason"]).startswith("exception")
+
+
 def stopped_rows(rows: Iterable[Row]) -> list[Row]:
     """Return the rows that the rank set `stopped` selects: of ranks, and of their workers."""
     rows = list(rows)
@@ -67,6 +73,11 @@ def stopped_rows(rows: Iterable[Row]) -> list[Row]:
 def short_location(row: Row) -> str:
     """Return `train.py:41`, or "" while it is unknown."""
     return f"{PurePath(row['path']).name}:{row['line']}" if row["path"] else ""
+
+
+def place(row: Row) -> str:
+    """Return `train.py:31 batch_of`, or "" while it is unknown."""
+    return f"{short_location(row)} {row['function'] or ''}".strip() if row["path"] else ""
 
 
 def describe_event(row: Row) -> str:
@@ -176,6 +187,16 @@ class SessionClient:
         )
         self._attached = True
         await self.list_ranks()
+
+    async def exception_text(self, row: Row) -> str:
+        """Return `ValueError: shard-3 is truncated` of a stopped rank, "" if it does not tell."""
+        try:
+            body = await self.request("exceptionInfo", {"threadId": row["threadId"]})
+        except RequestFailed:
+            return ""
+        name = str(body.get("exceptionId") or "").rpartition(".")[2]
+        text = str(body.get("description") or "")
+        return one_line(f"{name}: {text}" if name and text else name or text)
 
     # Events
 

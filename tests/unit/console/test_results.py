@@ -6,7 +6,14 @@ from typing import Any
 
 import pytest
 
-from dap_mux.frontends.console.screen import PlainScreen, show_cast, show_compare, sparkline
+from dap_mux.frontends.console.screen import (
+    PlainScreen,
+    fitted,
+    ranks_table,
+    show_cast,
+    show_compare,
+    sparkline,
+)
 from tests.support.clients.consoles import cells
 
 NOTHING: dict[str, Any] = {"results": [], "errors": [], "missing": ""}
@@ -22,6 +29,35 @@ def cast(*results: dict[str, Any], single: bool = False, **more: Any) -> str:
     body = {**NOTHING, "results": list(results), **more}
     show_cast(PlainScreen(shown.append), body, single=single)
     return "".join(shown)
+
+
+def row(rank: int, line: int, **more: Any) -> dict[str, Any]:
+    place = {"path": "/job/hang.py", "module": "hang", "function": "load", "line": line}
+    return {
+        **place, "group": "job", "rank": rank, "worker": None, "coords": "", "host": "127.0.0.1",
+        "state": "stopped", "reason": "breakpoint", "exitCode": None, **more,
+    }  # fmt: skip
+
+
+def test_a_narrow_terminal_has_the_columns_that_differ() -> None:
+    table = ranks_table([row(0, 7), row(1, 23)])
+    assert fitted(table, table.width) == table
+    assert fitted(table, 80).head == (
+        *("Actor Name", "Rank", "Hostname", "Place", "State", "Reason"),
+    )
+    narrow = fitted(table, 40)
+    assert (narrow.head, narrow.rows) == (
+        ("Rank", "Place", "Reason"),
+        (("0", "hang.py:7 load", "breakpoint"), ("1", "hang.py:23 load", "breakpoint")),
+    )
+    assert fitted(table, 20).head == ("Rank", "Place")
+
+
+def test_a_reason_is_kept_and_folded_ranks_are_named() -> None:
+    held = ranks_table([row(3, 7, reason="ValueError: shard-3 is truncated at step 20")])
+    assert fitted(held, 40).head == ("Rank", "Place", "Reason")
+    many = ranks_table([row(rank, 7 + rank // 32) for rank in range(64)], "classes")
+    assert fitted(many, 50).head == ("Ranks", "Place", "State", "Reason")
 
 
 def test_outliers_come_first_and_are_marked() -> None:

@@ -148,7 +148,8 @@ PROMPTS = frozenset({("pdb.py", "interaction"), ("pdb.py", "_cmdloop"), ("bdb.py
 def held_by_debugger(picture: Picture) -> Verdict | None:
     """A rank stands in a debugger: ours, or a pdb that waits for a line.
 
-    All that stand; the others may wait for them or run.
+    All that stand, but of an exception only those that it holds; the others may wait for them or
+    run. To continue a rank from an uncaught exception would end it.
     """
     at_breakpoint = [one for one in picture.live if one.standing.breakpoint]
     if at_breakpoint:
@@ -156,13 +157,16 @@ def held_by_debugger(picture: Picture) -> Verdict | None:
     held = [one for one in picture.live if _holder(one)]
     if not held:
         return None
+    failed = [one for one in held if one.standing.stop.startswith("exception")]
+    held = failed or held
     where = f" at {place(held[0].place)}" if held[0].place else ""
     stands = verb(held, "stands", "stand")
+    numbers = ",".join(str(one.rank[1]) for one in held)
     return Verdict(
         f"{ranks(held)} {stands} in {_holder(held[0])}{where}",
         suspects(held, picture),
         who_waits(picture, held),
-        f"cast {','.join(str(one.rank[1]) for one in held)} c",
+        f"cast {numbers} {'p __exception__' if failed else 'c'}",
     )
 
 
