@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Final
@@ -15,7 +16,7 @@ from dap_mux.engine import Settings
 from dap_mux.pure.errors import UsageError
 from dap_mux.pure.rank_sets import Mesh
 from dap_mux.session.dial_out import ADDRESS, TOKEN_FILE, accept_reverse, split_dial_endpoints
-from dap_mux.session.job import announce
+from dap_mux.session.job import InlineConsole, announce
 from dap_mux.session.rank_sources import RankSources
 from dap_mux.session.session import Session, open_session, settings_of
 from dap_mux.session.terminal_output import say, set_up_log
@@ -25,8 +26,11 @@ LATE_S: Final = 2.0  # a cluster's workers may take ten times as long to import 
 MAX_NAMED: Final = 4  # endpoints in a line on the terminal
 
 
-async def attach_ranks(options: AttachOptions) -> int:
-    """Serve the ranks at `options.endpoints` until all are gone or a signal arrives; return 0."""
+async def attach_ranks(options: AttachOptions, console: InlineConsole | None = None) -> int:
+    """Serve the ranks at `options.endpoints` until all are gone or a signal arrives; return 0.
+
+    With a console also until that is left as the last debugger.
+    """
     where = shortened(options.endpoints)
     loop = asyncio.get_running_loop()
     late = loop.call_later(LATE_S, say, f"asking for the ranks of {where}")
@@ -34,9 +38,9 @@ async def attach_ranks(options: AttachOptions) -> int:
         async with session_over(options) as (session, count):
             late.cancel()
             say(f"one session for {count} ranks ({where}) on {session.address}")
-            if not await announce(session.file, where):
+            if console is None and not await announce(session.file, where):
                 say("attach an editor to it; Ctrl-C releases every rank")
-            await serve(session)
+            await serve(session, console)
     finally:
         late.cancel()
     return 0
@@ -85,17 +89,25 @@ async def _reverse_connections(
         yield
 
 
-async def serve(session: Session) -> None:
-    """Serve until the ranks are gone; a signal releases them."""
+async def serve(session: Session, console: InlineConsole | None = None) -> None:
+    """Serve until the ranks are gone; a signal releases them, and so does the last console."""
     async with anyio.create_task_group() as tasks:
+
+        async def talk(console: InlineConsole) -> None:
+            if await console.run():
+                tasks.cancel_scope.cancel()
 
         async def watch() -> None:
             number = await session.interrupted()
+            while number is signal.SIGINT and console is not None and console.interrupt():
+                number = await session.interrupted()
             say(f"{number.name}: releasing every rank")
             await session.release(number.name)
             tasks.cancel_scope.cancel()
 
         tasks.start_soon(watch)
+        if console is not None:
+            tasks.start_soon(talk, console)
         await session.over()
         say("all ranks are gone")
         tasks.cancel_scope.cancel()

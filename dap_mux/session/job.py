@@ -7,6 +7,7 @@ How ranks are started, followed and stopped differs (`JobRanks`): `local_job` st
 from __future__ import annotations
 
 import ast
+import asyncio
 import json
 import logging
 import os
@@ -34,6 +35,7 @@ from dap_mux.system.session_files import SessionFile
 from dap_mux.system.user_files import foreign
 
 logger = logging.getLogger("dap_mux.session")
+CONSOLE_HINT_S: Final = 10.0  # until who has no editor open is told what else there is
 STOP_NOTICE_S: Final = 1.0  # after a signal, before the user is told which processes remain
 # Open files for each rank that runs here: its process descriptor and debugpy's port.
 FILES_PER_OWN_RANK: Final = 2
@@ -42,8 +44,11 @@ FILES_PER_OWN_RANK: Final = 2
 class InlineConsole(Protocol):
     """A console in the job's terminal, with a client connection to the session."""
 
-    async def run(self) -> None:
-        """Interact with the user until either side leaves; must not raise."""
+    async def run(self) -> bool:
+        """Interact with the user until either side leaves; return whether no debugger is left.
+
+        Must not raise.
+        """
 
     def interrupt(self) -> bool:
         """Handle a Ctrl-C; return False where it is meant for the job."""
@@ -192,6 +197,12 @@ async def greet(session: Session, name: str, text: str, *, waits: bool, console:
     say(text)
     if waits and not console and not announced:
         say('ranks wait for a debugger: in VS Code start "Remote Attach to Cluster"')
+        asyncio.get_running_loop().call_later(CONSOLE_HINT_S, _name_console, session)
+
+
+def _name_console(session: Session) -> None:
+    if not session.driver.has_clients:
+        say("or type: dap-mux console")
 
 
 def with_processes(ranks: Mapping[RankId, int | None]) -> str:

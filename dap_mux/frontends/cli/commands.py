@@ -126,6 +126,7 @@ def _attach(parser: ArgumentParser) -> None:
         help="HOST:PORT, HOST:FIRST-LAST, HOST:FIRST+COUNT or @ranks.json; "
         f"{SOURCES} or dial:COUNT; or GROUP=ENDPOINT",
     )
+    _flag(parser, "--console", "open a console here")
 
 
 def _rerun(parser: ArgumentParser) -> None:

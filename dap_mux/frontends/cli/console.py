@@ -23,32 +23,41 @@ if TYPE_CHECKING:
     from dap_mux.frontends.console.session_client import SessionClient
 
 
-# `run --console`: the console in the terminal of the job.
+# `run --console`, `attach --console`: the console in the terminal of the session.
 
 
 class InlineConsole:
-    """The console in the terminal of `dap-mux run`; the job goes on when the user leaves it."""
+    """The console in the terminal of a session, which goes on when the user leaves it.
 
-    def __init__(self, config: Config) -> None:
+    `shows_output`: whether the console is to show what ranks print.
+    """
+
+    def __init__(self, config: Config, *, shows_output: bool) -> None:
         self._config = config
+        self._shows_output = shows_output
         self._console: Console | None = None
 
-    async def run(self) -> None:
-        """Join our own session and run a console; if that fails, say so, and the job goes on."""
+    async def run(self) -> bool:
+        """Join our own session and run a console; return whether no debugger is left.
+
+        If that fails, say so, and the session goes on.
+        """
         try:
-            await self._run()
+            return await self._run()
         except (DapMuxError, OSError) as error:
             print(f"dap-mux: the console ended: {error}", file=sys.stderr)
+            return False
 
-    async def _run(self) -> None:
+    async def _run(self) -> bool:
         session = find(str(session_folder() / f"{os.getpid()}.json"))
-        self._console = await open_console(session, self._config, shows_output=False)
-        client = self._console.client
+        self._console = await open_console(session, self._config, shows_output=self._shows_output)
+        console = self._console
         try:
-            await converse(self._console)
+            await converse(console)
         finally:
             self._console = None
-            await client.close()
+            await console.client.close()
+        return console.was_last
 
     def interrupt(self) -> bool:
         """Handle a Ctrl-C; False if no console runs, or it does not handle it."""

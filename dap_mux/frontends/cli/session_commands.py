@@ -37,14 +37,16 @@ def run(args: Namespace) -> int:
 
 def _run(
     job: Callable[..., Coroutine[Any, Any, int]],
-    options: RunOptions | LaunchOptions,
+    options: RunOptions | LaunchOptions | AttachOptions,
     args: Namespace,
 ) -> int:
     if not args.console:
         return execute(job, options)
     from dap_mux.frontends.cli.console import InlineConsole
 
-    return execute(partial(job, console=InlineConsole(options.config)), options)
+    own = not isinstance(options, AttachOptions)
+    console = InlineConsole(options.config, shows_output=not own)
+    return execute(partial(job, console=console), options)
 
 
 def attach(args: Namespace) -> int:
@@ -52,7 +54,7 @@ def attach(args: Namespace) -> int:
     with without_collections():
         from dap_mux.session.attach import attach_ranks
 
-    return execute(attach_ranks, AttachOptions(load_config(args), tuple(args.endpoints)))
+    return _run(attach_ranks, AttachOptions(load_config(args), tuple(args.endpoints)), args)
 
 
 def rerun(args: Namespace) -> int:

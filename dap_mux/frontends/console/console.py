@@ -77,6 +77,7 @@ class Console:
         self.named_sets: list[tuple[str, str]] = []
         self.breakpoints = Breakpoints(client)
         self.ended = asyncio.Event()
+        self.was_last = False  # no debugger was left when the user left
         self.failed = False  # a line of a script has
         self.waits_long = False  # the user was told how to get the prompt back
         self._editor: LineEditor | None = None
@@ -299,7 +300,7 @@ class Console:
             return
         self.ended.set()
         with contextlib.suppress(DapMuxError):
-            released = await self.client.disconnect()
+            self.was_last = released = await self.client.disconnect()
             self.screen.say(
                 "you were the last debugger: all ranks are released and run on"
                 if released
