@@ -105,8 +105,8 @@ def take_samples(
 
 
 SILENT_AFTER_S: Final = 1.0
-MAX_EXCEPTION: Final = 300  # characters of its text
 """A rank that has told nothing by then is not asked again: no thread of Python's runs in it."""
+MAX_EXCEPTION: Final = 300  # characters of its text
 
 
 @dataclass
