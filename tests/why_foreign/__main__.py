@@ -27,6 +27,7 @@ from tests.support.processes.proc_net import free_ports
 from tests.support.processes.waiting import until
 from tests.why_foreign.expected import FAULTS, HEALTHY
 from tests.why_foreign.later import LATER
+from tests.why_foreign.newest import NEWEST
 from tests.why_foreign.rows import HERE, Fault, is_right, missing
 from tests.why_score.__main__ import engines
 from tests.why_score.page import PAGE, changed
@@ -47,7 +48,7 @@ RESULTS: Final = ROOT / "build" / "why-foreign.jsonl"
 WATCHED: Final = ROOT / "build" / "why-healthy.jsonl"
 LOOKS_OF_A_JOB: Final = 20
 HEALTHY_FOLDER: Final = "healthy"
-ALL: Final = (*FAULTS, *LATER)
+ALL: Final = (*FAULTS, *LATER, *NEWEST)
 WAYS: Final = ("outside", "inside")
 GOALS: Final = (0.92, 0.85)
 """Of the faults, inside and outside."""
@@ -250,7 +251,11 @@ def _line(file: str, one: Json) -> str:
 
 def report(*, page: bool = False) -> int:
     """Print how often each way is right, and the misses; write them to docs/why.md as well."""
-    told = [*score_of("the faults", FAULTS), *score_of("those rebuilt after the rules", LATER)]
+    told = [
+        *score_of("the faults", FAULTS),
+        *score_of("those rebuilt after the rules", LATER),
+        *score_of("those rebuilt last", NEWEST),
+    ]
     for one in told:
         print(one)
     if page:

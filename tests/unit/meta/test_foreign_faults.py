@@ -10,9 +10,10 @@ import pytest
 
 from tests.why_foreign.expected import FAULTS, HEALTHY
 from tests.why_foreign.later import LATER
+from tests.why_foreign.newest import NEWEST
 from tests.why_foreign.rows import HERE, Fault, Healthy, is_right, marked_lines, missing
 
-ALL: Final = (*FAULTS, *LATER)
+ALL: Final = (*FAULTS, *LATER, *NEWEST)
 SIZE: Final = 4
 LONGEST: Final = 45
 

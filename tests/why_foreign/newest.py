@@ -1,0 +1,50 @@
+"""Faults that were rebuilt last, after the rules for those of `expected` and `later`.
+
+Programs and expected verdicts were written from the issues' text, without a look at the rules and
+before the first run, and are scored by themselves, as those of `later` are.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tests.why_foreign.expected import GITHUB, TWO
+from tests.why_foreign.rows import Fault
+
+NEWEST: Final = (
+    Fault(
+        "signal_handler_wants_lock.py",
+        f"{GITHUB}/kvcache-ai/Mooncake/pull/840",
+        TWO,
+        ("@culprit|flush", "signal|handler|lock|itself"),
+        "rank 2 waits in a signal handler for a lock that its own thread holds",
+    ),
+    Fault(
+        "summary_writer_died.py",
+        f"{GITHUB}/tensorflow/tensorboard/issues/6167",
+        TWO,
+        ("@culprit|add_scalar", "queue|full|thread"),
+        "rank 2 puts into a full queue, and the thread that emptied it has died of an exception",
+    ),
+    Fault(
+        "overflow_on_one_rank.py",
+        f"{GITHUB}/hpcaitech/ColossalAI/pull/1175",
+        TWO,
+        ("@culprit|broadcast", "all_reduce|allreduce|clip"),
+        "rank 2 has left out the reduction of the norm, in which the others are, for broadcast",
+    ),
+    Fault(
+        "barrier_on_the_way_out.py",
+        f"{GITHUB}/dealii/dealii/pull/14356",
+        TWO,
+        ("@culprit|__exit__|barrier", "all_reduce|allreduce|exception|ValueError"),
+        "rank 2 leaves a block by an exception and is in its barrier; the others are in all_reduce",
+    ),
+    Fault(
+        "freed_on_one_rank.py",
+        f"{GITHUB}/pytorch/pytorch/issues/195500",
+        TWO,
+        ("@culprit|__del__|barrier", "all_reduce|allreduce|__del__|collected"),
+        "rank 2 alone frees a buffer, whose __del__ is a barrier; the others are in all_reduce",
+    ),
+)
