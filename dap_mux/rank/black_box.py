@@ -35,6 +35,8 @@ from dap_mux.rank.ready import rendezvous_file, write_ready_file
 END, PRINTED, CRASH = ".end", ".printed", ".crash"
 FOLDER: Final = "dap-mux-ranks-kept-"
 IN_PEACE: Final = "in peace"
+EXITED: Final = "sys.exit"
+"""Also for `raise SystemExit`, of which nothing else tells."""
 COUNT_BYTES: Final = 8
 """At the start of the ring: how many bytes have been written in all."""
 RING_BYTES: Final = 4096
@@ -137,7 +139,7 @@ class BlackBox:
         usual_exit, usual_end = sys.exit, os._exit
 
         def exit(status: Any = None, /) -> NoReturn:
-            self._exits("sys.exit", status)
+            self._exits(EXITED, status)
             usual_exit(status)
 
         def _exit(status: int) -> NoReturn:
@@ -176,16 +178,27 @@ def _write(path: Path, about: dict[str, Any]) -> None:
         write_ready_file(path, {"time": time.time(), "pid": os.getpid(), **about})
 
 
-def note_launcher(folder: Path, error: BaseException) -> None:
-    """Write down of what a process ends that is no rank: a launcher, or a program at its start."""
+def note_launcher(folder: Path, error: BaseException | None) -> None:
+    """Write down of what a process ends that is no rank: a launcher, or a program at its start.
+
+    Without an exception it was to be a rank, and its parent alone knows its exit code.
+    """
     path = rendezvous_file(folder).with_suffix(END)
     program = Path(sys.argv[0] if sys.argv else sys.executable).name
-    about = {**_of_exception(error, error.__traceback__), "program": program}
+    about = {"program": program, "local_rank": _local_rank()}
+    about |= _of_exception(error, error.__traceback__) if error else {"kind": EXITED}
     worker = getattr(error, "error_index", None)
     if isinstance(worker, int):  # torch.multiprocessing.spawn says of which its own failure is
         code = getattr(error, "exit_code", None)
         about |= {"worker": worker, "code": code, "message": str(error)[-MAX_MESSAGE:]}
     _write(path, about)
+
+
+def _local_rank() -> int | None:
+    """Return the number of a rank that is yet to be, on the first node."""
+    given = os.environ.get("LOCAL_RANK", "")
+    first = os.environ.get("NODE_RANK") or os.environ.get("GROUP_RANK") or "0"
+    return int(given) if given.isdecimal() and first == "0" else None
 
 
 def kept_on_this_host() -> Path:

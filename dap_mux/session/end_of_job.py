@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import msgspec
+from msgspec.structs import replace
 
 from dap_mux.cluster.job import ExitReasons
 from dap_mux.pure.errors import UsageError
@@ -126,13 +127,17 @@ class Endings:
     def of_launcher(self, folder: Path) -> Ended | None:
         """Return the last failure of the job's programs that are no ranks, None for none."""
         from dap_mux.pure.insight.end_of_job import Ended, Written  # noqa: PLC0415
-        from dap_mux.rank.black_box import END  # noqa: PLC0415
+        from dap_mux.rank.black_box import END, EXITED  # noqa: PLC0415
 
         found = None
         for path in folder.glob(f"*{END}"):
             with suppress(OSError, ValueError):
                 one = msgspec.json.decode(_content(path), type=Written)
-                if one.program and one.time >= max(self._since, found.time if found else 0.0):
+                if one.code is None and one.kind == EXITED:
+                    one = replace(one, code=_status(path))
+                failed = one.kind != EXITED or one.code
+                later = one.time >= max(self._since, found.time if found else 0.0)
+                if one.program and failed and later:
                     found = one
         if found is None:
             return None

@@ -134,7 +134,7 @@ ONE_EACH = [
     for kind, way in zip(KINDS, cycle(WAYS), strict=False)
 ]
 LAUNCHERS: Final = {**WAYS, **ELSE}
-ONE_EACH += [("value", "accelerate"), ("_exit", "srun"), ("index", "lightning")]
+ONE_EACH += [("value", "accelerate"), ("_exit", "srun"), ("config", "lightning")]
 ALL: Final = [
     (kind, way) for kind in KINDS for way in LAUNCHERS if way != "run" or kind not in EARLY
 ]

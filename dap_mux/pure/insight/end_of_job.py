@@ -58,7 +58,7 @@ class Written(Struct, frozen=True):
     """A rank's own record of its failure (`dap_mux.rank.black_box`). `time`: its clock.
 
     `program`: the name of one that is no rank, a launcher's most likely; `worker`: the number of
-    its process whose failure was the cause of its own.
+    its process whose failure was the cause of its own; `local_rank`: of the rank that it was to be.
     """
 
     kind: str
@@ -78,6 +78,7 @@ class Written(Struct, frozen=True):
     versions: Annotated[dict[str, str], _FEW] = {}
     program: str = ""
     worker: int | None = None
+    local_rank: int | None = None
 
 
 class Ended(Struct, frozen=True):
@@ -265,13 +266,19 @@ def _of_launcher(one: Ended | None, ranks: Sequence[Ended]) -> First | None:
 
 
 def _of_worker(launcher: Ended | None, absent: Sequence[RankId]) -> Ended | None:
-    """Return what `torch.multiprocessing.spawn` has said of a process that never became a rank."""
+    """Return what is known of a process that never became a rank, though it was to be one.
+
+    By itself, or as `torch.multiprocessing.spawn` has said of it.
+    """
     said = launcher.written if launcher is not None else None
     if launcher is None or said is None:
         return None
-    rank = next((one for one in absent if one[1] == said.worker), None)
+    number = said.local_rank if said.worker is None else said.worker
+    rank = next((one for one in absent if one[1] == number), None)
     if rank is None:
         return None
+    if said.worker is None:
+        return replace(launcher, rank=rank, code=said.code, written=replace(said, program=""))
     written, errors = None, _ERROR.findall(said.message)
     if said.code is None and errors:
         kind, _, message = errors[-1].partition(": ")

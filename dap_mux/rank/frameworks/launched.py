@@ -80,7 +80,7 @@ def worker_sets(name: bytes, value: bytes) -> None:
         become(place, orders)
 
 
-def note_failure(folder: str, error: BaseException) -> None:
+def note_failure(folder: str, error: BaseException | None) -> None:
     """Write down the exception that ends a process which is no rank, for who has started it."""
     from dap_mux.rank.black_box import note_launcher  # noqa: PLC0415  (it needs more than this)
 

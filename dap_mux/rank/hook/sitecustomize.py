@@ -28,6 +28,7 @@ WATCHED = frozenset(
 )
 """The modules by which `libraries` knows a rank."""
 SET_BY_WORKERS = (b"RANK", b"WORLD_SIZE")
+TO_BE_RANK = "LOCAL_RANK"
 SPAWNED = "--multiprocessing-fork"
 """In the command line of every worker that `multiprocessing` spawns."""
 
@@ -78,7 +79,8 @@ def note_ends(folder: str) -> None:
         if found > 0:
             file = f"{folder}/{os.uname().nodename}-{found}"
             try:
-                os.stat(f"{file}.json")  # noqa: PTH116  (it is a rank)
+                if not any(map(os.path.exists, (f"{file}.json", f"{file}.end"))):
+                    return found, status  # no rank, nor to be one
                 with open(f"{file}.status", "x", encoding="ascii") as record:  # noqa: PTH123
                     record.write(str(status))
             except OSError:
@@ -90,9 +92,13 @@ def note_ends(folder: str) -> None:
 
 
 def note_own_end(folder: str, pid: str) -> None:
-    """A launcher, or a program that is no rank yet, writes of what exception it ends."""
+    """A launcher, or a program that is no rank yet, writes of what exception it ends.
+
+    One that was to be a rank, as Lightning's processes are before they meet, writes of any end.
+    """
     error = getattr(sys, "last_value", None)
-    if error is not None and pid == str(os.getpid()) != os.environ.get(MARK):
+    ends = error is not None or TO_BE_RANK in os.environ
+    if ends and pid == str(os.getpid()) != os.environ.get(MARK):
         call("note_failure", folder, error)
 
 

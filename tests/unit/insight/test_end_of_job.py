@@ -199,6 +199,22 @@ def test_a_worker_that_never_became_a_rank(
     assert not any("missing" in line for line in lines)
 
 
+@pytest.mark.parametrize(
+    ("kind", "how"), [("exception", "ValueError: no shard"), ("sys.exit", "sys.exit(1)")]
+)
+def test_a_process_that_was_to_be_a_rank(kind: str, how: str) -> None:
+    """Lightning's main process, which is rank 0, kills all and then itself when one ends early."""
+    error, said = ("ValueError", "no shard") if kind == "exception" else ("", "")
+    code = None if kind == "exception" else 1
+    written = Written(kind, 9.0, 99, error, said, code, program="train.py", local_rank=2)
+    early = Ended(("", -1), "a", 99, 9.0, written=written)
+    main = ended(0, 10.5, -9, reason="SIGKILL (9), not sent by dap-mux")
+    missing = [("job", each) for each in (1, 2, 3)]
+    lines = lines_of(end_of_job(137, [main], missing, COMMAND, launcher=early))
+    assert lines[0].endswith(f"first: rank 2, {how}")
+    assert any(line.startswith("  missing ranks 1,3") for line in lines)
+
+
 def test_ranks_of_hosts_that_share_no_folder_are_named_with_where_their_files_are() -> None:
     closed = raised(0, 10.0, "RuntimeError", CLOSED)
     unseen = {("job", each): "node2" for each in (2, 3)}
