@@ -237,14 +237,25 @@ def test_locks_by_their_names_where_threads_sleep() -> None:
     first, second = found.threads
     assert (first.lock, first.holds) == ("/work/locks.py:INDEX", ["/work/locks.py:FILES"])
     assert (second.lock, second.holds) == ("/work/locks.py:FILES", ["/work/locks.py:INDEX"])
-    assert first.call == Call("with INDEX")
+    assert first.call == Call("with INDEX (a lock)")
     looks = RankEvidence(("job", 0), Standing(), [found] * 3)
     verdict = judge(Evidence({("job", 0): looks}))
     assert (verdict.name, verdict.suspects[0].ranks) == ("lock-cycle", (("job", 0),))
 
 
 def test_a_lock_that_may_be_another_in_each_frame_has_no_name() -> None:
-    assert locked(("reindex", 8)).threads[0].lock == ""
+    found = locked(("reindex", 8)).threads[0]
+    assert (found.lock, found.call) == ("", Call("with self.lock (a lock)"))
+
+
+def test_a_lock_that_a_library_takes() -> None:
+    """Of `multiprocessing`: its own function enters it."""
+    enters = frame("__enter__", "/env/lib/python3.11/multiprocessing/synchronize.py", 95)
+    program = frame("read", "/work/locks.py", 2)
+    threads = threads_in(json.dumps([thread(enters, program)]).encode())
+    state, sources = {"system_call": "futex"}, {"/work/locks.py": Source(LOCKS)}
+    found = sample_of(threads, 71, lambda _: state, sources.get, 0).threads[0]
+    assert found.call == Call("with FILES (a lock)")
 
 
 def test_who_is_at_work_waits_for_no_lock() -> None:

@@ -259,6 +259,8 @@ def test_who_does_not_wait_for_a_files_lock_may_have_it() -> None:
     holder = at((0, 0, 44), call=RECEIVE, state="S")
     assert named(verdict(waits, waits, holder, waits)) == ("blocked-io", "2")
     assert named(verdict(reduces(), reduces(), waits, reduces())) == ("blocked-io", "2")
+    # In a barrier, with the lock that all others want before they come to it.
+    assert named(verdict(waits, waits, reduces(), waits)) == ("blocked-io", "2")
 
 
 def test_a_backward_pass_that_sleeps_waits_for_gradients() -> None:

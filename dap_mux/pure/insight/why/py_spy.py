@@ -88,11 +88,11 @@ class Source:
     def _withs(self) -> Iterator[ast.With]:
         return (one for one in self.blocks if isinstance(one, ast.With))
 
-    def entered(self, line: int) -> str:
-        """Return the name of what a line enters by `with`, "" for none."""
+    def entered(self, line: int) -> ast.withitem | None:
+        """Return what a line enters by `with`, None for nothing or several."""
         items = [item for one in self._withs for item in one.items]
-        names = [_name(item) for item in items if item.context_expr.lineno == line]
-        return names[0] if len(names) == 1 else ""
+        found = [item for item in items if item.context_expr.lineno == line]
+        return found[0] if len(found) == 1 else None
 
     def inside(self, line: int) -> set[str]:
         """Return the names of all that has been entered around a line."""
@@ -224,6 +224,7 @@ def _number(node: ast.expr, variables: Mapping[str, str], steps: int) -> int | N
 MAIN: Final = "MainThread"
 UNNAMED: Final = "a thread that Python did not start"
 FUTEX: Final = "futex"
+ENTERS: Final = "__enter__"
 MAX_THREADS: Final = 64
 MAX_FRAMES: Final = 200
 MAX_CHARS: Final = 500
@@ -329,13 +330,15 @@ def _thread(
     main = _is_main(spied, pid)
     frames = spied.frames[:MAX_FRAMES]
     state = state_of(tid) if tid else {}
-    lock, holds = _locks(frames, source_of) if state.get("system_call") == FUTEX else ("", [])
-    call = _call(frames, source_of) if frames else None
+    lock, holds, call = "", list[str](), _call(frames, source_of) if frames else None
+    if state.get("system_call") == FUTEX:
+        lock, holds, wanted = _locks(frames, source_of)
+        call = call or wanted
     return Thread(
         name=MAIN if main else (spied.thread_name or UNNAMED)[:MAX_CHARS],
         main=main,
         frames=[_place(frame, names) for frame in reversed(frames)],
-        call=call or (Call(f"with {lock.rpartition(':')[2]}") if lock else None),
+        call=call,
         lock=lock,
         holds=holds,
         progress=_progress(frames, source_of, polls),
@@ -346,17 +349,22 @@ def _thread(
 
 def _locks(
     frames: Sequence[SpiedFrame], source_of: Callable[[str], Source | None]
-) -> tuple[str, list[str]]:
-    """Return the lock that a sleeping thread wants and those it has, by their names in `with`."""
+) -> tuple[str, list[str], Call | None]:
+    """Return the lock that a sleeping thread wants, those it has, and how it is taken.
+
+    By their names in `with` statements. One of `multiprocessing` is taken in a library's function.
+    """
     own = [frame for frame in frames if not is_library(frame.filename)]
     known = [(frame, source) for frame in own if (source := source_of(frame.filename)) is not None]
     holds = [
         f"{frame.filename}:{name}" for frame, at in known for name in sorted(at.inside(frame.line))
     ]
-    if not known or known[0][0] is not frames[0]:
-        return "", holds
-    wants = known[0][1].entered(frames[0].line)
-    return (f"{frames[0].filename}:{wants}" if wants else ""), holds
+    item = known[0][1].entered(known[0][0].line) if known else None
+    if item is None or not (known[0][0] is frames[0] or plain_name(frames[0].name) == ENTERS):
+        return "", holds, None
+    name = _name(item)
+    call = Call(f"{known[0][1].line(known[0][0].line)[:MAX_TEXT].rstrip(':')} (a lock)")
+    return (f"{known[0][0].filename}:{name}" if name else ""), holds, call
 
 
 def _place(frame: SpiedFrame, names: Names) -> tuple[int, int, int]:

@@ -215,7 +215,8 @@ def _may_have_the_lock(blocked: list[Doing], picture: Picture) -> list[Doing]:
         return []
     others = [one for one in picture.live if one not in blocked]
     waits = [one.wait for one in others if one.wait is not None]
-    for_ranks = any(wait.collective for wait in waits) or any(map(picture.peer, others))
+    for_ranks = any(wait.collective for wait in waits) and len(others) >= len(blocked)
+    for_ranks = for_ranks or any(map(picture.peer, others))
     return [] if for_ranks or any(one.moves for one in others) else others
 
 
