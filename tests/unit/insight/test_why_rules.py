@@ -363,6 +363,16 @@ class TestAnotherLook:
         assert judge(first).name == "not-joined"
         assert is_doubtful(judge(first), first) is doubtful
 
+    def test_a_lock_that_somebody_in_c_keeps_for_a_while(self) -> None:
+        """A rank whose garbage is collected says nothing meanwhile, and answers later."""
+        looks = [Process(7, "S", switches={1: n, 2: n}, at=n / 200) for n in (0, 120)]
+        silent = RankEvidence(("job", 1), Standing(problem="no answer"), (), looks)
+        first = evidence(self.of(7, 30.0), silent)
+        assert judge(first).name == "gil-held"
+        assert is_doubtful(judge(first), first)
+        later = evidence(*(RankEvidence(one.rank, samples=at(3).samples[:1]) for one in first))
+        assert judge(continued(first, later, 2.5)).name in ("healthy", "undecided")
+
     def test_a_jobs_beginning_is_looked_at_again(self) -> None:
         joins = [in_torch("init_process_group", rank=rank) for rank in (0, 1, 1)]
         assert is_doubtful(verdict(*joins), evidence(*joins))

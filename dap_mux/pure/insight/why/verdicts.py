@@ -290,15 +290,22 @@ def judge(evidence: Evidence) -> Verdict:
 AGAIN_AFTER_S: Final = 2.5
 """A step may take so long in which ranks wait for one that sleeps: what stands is seen again."""
 DOUBTFUL: Final = frozenset({"input-starved", "blocked-io", "not-joined", "slow-rank"})
+SILENT: Final = "gil-held"
+"""Garbage of two million objects is collected for seconds where a machine has too much to do."""
 WAITED_S: Final = 5.0
 
 
 def is_doubtful(verdict: Verdict, evidence: Evidence) -> bool:
-    """Whether a verdict rests on what stood still for less than a second, or on a job's start."""
+    """Whether a verdict rests on what stood still or said nothing for less than a second.
+
+    Or on a job's start.
+    """
     picture = picture_of(evidence)
     starts = any(one.wait is not None and one.wait.kind == JOINS for one in picture.waiting)
     ages = [one.wait.age for one in picture.waiting if one.wait is not None]
     known = bool(ages) and all(age is not None and age >= WAITED_S for age in ages)
+    if verdict.name == SILENT:
+        return True
     return (verdict.name in DOUBTFUL or starts) and verdict.name != HEALTHY and not known
 
 
