@@ -312,6 +312,23 @@ class TestSlowOrHanging:
         found = verdict(self.sleeps("a", "b", "c"), in_torch("broadcast"), in_torch("broadcast"))
         assert found.name == "healthy"
 
+    def test_a_rank_that_counts_on_and_waits_for_a_processor_in_between(self) -> None:
+        """Where a machine has too much to do, it seldom sleeps when it is looked at."""
+        counting = self.sleeps("a", "b", "c")
+        states = ("R", "S", "R")
+        looks = [
+            replace(one, threads=[replace(one.threads[0], state=state)])
+            for one, state in zip(counting.samples, states, strict=True)
+        ]
+        others = [in_torch("broadcast")] * 2
+        found = verdict(RankEvidence(("job", 0), Standing(), looks), *others)
+        assert found.name == "healthy"
+        runs = [replace(one, threads=[replace(one.threads[0], state="R")]) for one in looks]
+        found = verdict(RankEvidence(("job", 0), Standing(), runs), *others)
+        assert found.name == "slow-rank"
+        first = evidence(RankEvidence(("job", 0), Standing(), runs), *others)
+        assert is_doubtful(found, first)
+
     def test_a_rank_that_only_looks_again_is_absent(self) -> None:
         found = verdict(self.sleeps("a", "a", "a"), in_torch("broadcast"), in_torch("broadcast"))
         assert (found.name, accused(found)) == ("not-joined", [0])

@@ -194,6 +194,11 @@ class Doing:
         return self.busy < BUSY and 2 * asleep > len(self.threads)
 
     @property
+    def has_slept(self) -> bool:
+        """Whether it slept at any look: one that computes could run each time, or did."""
+        return self.busy < BUSY and any(one.state == ASLEEP for one in self.threads)
+
+    @property
     def polls(self) -> bool:
         """Whether it looks for something again and again, and sleeps in between.
 

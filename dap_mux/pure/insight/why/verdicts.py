@@ -290,8 +290,10 @@ def judge(evidence: Evidence) -> Verdict:
 AGAIN_AFTER_S: Final = 2.5
 """A step may take so long in which ranks wait for one that sleeps: what stands is seen again."""
 DOUBTFUL: Final = frozenset({"input-starved", "blocked-io", "not-joined", "slow-rank"})
-SILENT: Final = "gil-held"
-"""Garbage of two million objects is collected for seconds where a machine has too much to do."""
+BY_MOMENTS: Final = frozenset({"gil-held", "slow-rank"})
+"""Seen again however long others have waited. Where a machine has too much to do, garbage of two
+million objects is collected for seconds, and a rank that sleeps most of the time does not always.
+"""
 WAITED_S: Final = 5.0
 
 
@@ -304,7 +306,7 @@ def is_doubtful(verdict: Verdict, evidence: Evidence) -> bool:
     starts = any(one.wait is not None and one.wait.kind == JOINS for one in picture.waiting)
     ages = [one.wait.age for one in picture.waiting if one.wait is not None]
     known = bool(ages) and all(age is not None and age >= WAITED_S for age in ages)
-    if verdict.name == SILENT:
+    if verdict.name in BY_MOMENTS:
         return True
     return (verdict.name in DOUBTFUL or starts) and verdict.name != HEALTHY and not known
 
