@@ -15,11 +15,15 @@ from dap_mux.frontends.console.session_client import BreakpointsByPath, SessionC
 from dap_mux.pure.endpoint import is_loopback
 from dap_mux.pure.errors import DapMuxError, NothingToConnect, PeerFault, Refused, UsageError
 from dap_mux.pure.protocol.types import UNAUTHORIZED
+from dap_mux.pure.rank_sets.rank_rows import Row
 from dap_mux.system.config import Config
 from dap_mux.system.session_files import SessionFile
 from dap_mux.system.user_files import check_regular, read_token
 
 REQUEST_TIMEOUT_S = 10.0
+ATTACH_TIMEOUT_S = 10.0
+LATE_S = 1.0
+"""So long nobody else may have been reached, once one has: the rest cannot answer."""
 INITIALIZE_ARGUMENTS = {
     "adapterID": "dap-mux",
     "pathFormat": "path",
@@ -65,6 +69,24 @@ async def controller(
         await client.close()
         raise
     return client
+
+
+async def reached(debugger: SessionClient) -> list[Row]:
+    """Wait until the ranks have been reached that can be, and return the rows of all."""
+    import anyio
+
+    rows: list[Row] = []
+    with anyio.move_on_after(ATTACH_TIMEOUT_S):
+        while not debugger.ended.is_set():
+            rows = await debugger.list_ranks()
+            late = [row for row in rows if row["state"] in ("waiting", "connecting")]
+            if not late:
+                break
+            with anyio.move_on_after(LATE_S if len(late) < len(rows) else ATTACH_TIMEOUT_S) as wait:
+                await debugger.wait_for_change()
+            if wait.cancelled_caught:
+                break
+    return rows
 
 
 @contextmanager

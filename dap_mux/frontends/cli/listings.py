@@ -14,11 +14,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dap_mux.frontends.cli.execution import load_config
 from dap_mux.frontends.cli.outside import (
+    NOBODY_DEBUGS,
     endpoints_in,
+    have_begun,
     machines_in,
+    pids_here,
     pids_in,
     stacks_on_machines,
     stacks_outside,
+    undebugged,
 )
 from dap_mux.frontends.console.screen import (
     IN_MAIN,
@@ -27,7 +31,7 @@ from dap_mux.frontends.console.screen import (
     show_compare,
     show_stacks,
 )
-from dap_mux.pure.errors import UsageError
+from dap_mux.pure.errors import DapMuxError, UsageError
 from dap_mux.pure.printable import aligned, one_line
 from dap_mux.system.config import Config
 from dap_mux.system.config.options import schema
@@ -38,6 +42,12 @@ if TYPE_CHECKING:
 
 
 Body = dict[str, Any]
+NO_DEBUGGER: Final = "no debugger"
+FIRST_LINE: Final = "before its first line"
+WAIT_FOR_ONE: Final = (
+    "no debugger is attached to these ranks, and they wait for one before their first line, or are "
+    "not to be seen from here: attach an editor or `dap-mux console`"
+)
 MIN_SESSION_PORT = 1024  # `job:3` is rank 3 of group job, `job:5677` a session on host job
 
 
@@ -52,8 +62,23 @@ def ranks(args: Namespace) -> int:
     wanted, layout = parse_list_arguments(" ".join(arguments), default="all")
     parse(wanted)  # report a mistake before connecting
     body = asyncio.run(fetch(find(session), wanted, load_config(args)))
+    if not args.json and undebugged(body["ranks"]):
+        body = _named_state(body, asyncio.run(have_begun(body["ranks"])))
     present(args, body, lambda screen, body: show(screen, body, layout))
     return 0
+
+
+def _named_state(body: Body, begun: bool | None) -> Body:
+    """Say of ranks that no debugger is attached to whether they run (None: that is not known)."""
+    if begun is None:
+        return body
+    state, reason = ("running", NO_DEBUGGER) if begun else (NOBODY_DEBUGS, FIRST_LINE)
+    rows = [
+        {**row, "state": state, "reason": reason} if row["state"] == NOBODY_DEBUGS else row
+        for row in body["ranks"]
+    ]
+    counts = {state if key == NOBODY_DEBUGS else key: n for key, n in body["counts"].items() if n}
+    return {"ranks": rows, "counts": counts}
 
 
 def present(args: Namespace, body: Body, how: Callable[[Screen, Body], None]) -> None:
@@ -241,10 +266,21 @@ def send(
 async def _send(
     session: SessionFile, config: Config, command: str, arguments: Body, timeout: float
 ) -> Body:
-    from dap_mux.frontends.cli.join import observer
+    from dap_mux.frontends.cli.join import controller, observer, reached
 
     async with observer(session, config, f"dap-mux {command}") as client:
-        return await client.request(command, arguments, timeout=timeout + SESSION_TIMEOUT_S)
+        asked = {"ranks": arguments.get("ranks", "all")}
+        rows = (await client.request("list", asked, timeout=SESSION_TIMEOUT_S))["ranks"]
+        if not undebugged(rows):
+            return await client.request(command, arguments, timeout=timeout + SESSION_TIMEOUT_S)
+    if not await have_begun(rows):
+        raise DapMuxError(WAIT_FOR_ONE)
+    debugger = await controller(session, config, {})  # for a moment: they run already
+    try:
+        await reached(debugger)
+        return await debugger.request(command, arguments, timeout_s=timeout + SESSION_TIMEOUT_S)
+    finally:
+        await debugger.disconnect()
 
 
 # `dap-mux stacks`: where all ranks are, as one tree of their stacks, once or again and again.
@@ -296,6 +332,12 @@ async def _session(args: Namespace, session: str | None, request: Body) -> Async
 
     async with observer(find(session), load_config(args), "dap-mux stacks") as client:
         timeout = RANK_TIMEOUT_S + SESSION_TIMEOUT_S
+        asked = {"ranks": request["ranks"]}
+        rows = (await client.request("list", asked, timeout=SESSION_TIMEOUT_S))["ranks"]
+        if undebugged(rows) and (pids := pids_here(rows)) and await have_begun(rows):
+            every_thread = args.which_threads == "all"
+            yield partial(stacks_outside, pids, every_thread=every_thread)
+            return
         yield partial(client.request, "stacks", request, timeout=timeout)
 
 

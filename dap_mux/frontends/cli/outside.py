@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from dap_mux.session.outside_view import OutsideRank
 
 PID: Final = "pid:"
+ON_LOOPBACK: Final = ("127.0.0.1:", "localhost:", "[::1]:")
+NOBODY_DEBUGS: Final = "waiting"
+"""The state of ranks that no debugger has been attached to."""
+ENDED: Final = "exited"
 OPEN_CONSOLE: Final = "dap-mux console"
 NO_PY_SPY: Final = "py-spy is not installed (pip install py-spy)"
 NO_STACKS: Final = (
@@ -163,6 +167,31 @@ async def place_outside(pid: int) -> list[str]:
     frames = [frame for sample, each in threads for frame in stack_of(sample, each)]
     own = [frame for frame in frames if not frame.library] or frames
     return [f"seen from outside, process {pid} is at {place(own[-1])}"] if own else []
+
+
+def undebugged(rows: Sequence[Body]) -> bool:
+    """Whether there are ranks, and no debugger is attached to any that is left."""
+    states = {row["state"] for row in rows}
+    return NOBODY_DEBUGS in states and not states - {NOBODY_DEBUGS, ENDED}
+
+
+def pids_here(rows: Sequence[Body]) -> list[int] | None:
+    """Return the processes of ranks, None if some are not known to be of this machine."""
+    rows = [row for row in rows if row["state"] != ENDED]
+    pids = [row["pid"] for row in rows if (row["endpoint"] or "").startswith(ON_LOOPBACK)]
+    return None if not pids or len(pids) < len(rows) or None in pids else pids
+
+
+async def have_begun(rows: Sequence[Body]) -> bool | None:
+    """Return whether ranks without a debugger run their program, None where that is not seen."""
+    from dap_mux.session.outside_view import look
+
+    pids = pids_here(rows)
+    if pids is None:
+        return None
+    ranks = await _ranks(pids)
+    await look(ranks, 1)
+    return all(one.has_begun for one in ranks) if all(one.samples for one in ranks) else None
 
 
 async def stacks_outside(pids: Sequence[int], *, every_thread: bool) -> Body:

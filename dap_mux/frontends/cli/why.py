@@ -12,14 +12,18 @@ import anyio
 from msgspec.structs import replace
 
 from dap_mux.frontends.cli.execution import execute, load_config, seconds_of
+from dap_mux.frontends.cli.join import reached
 from dap_mux.frontends.cli.listings import Body, present, session_and_ranks
 from dap_mux.frontends.cli.outside import (
     NO_PY_SPY,
+    ON_LOOPBACK,
     endpoint_of,
     endpoints_in,
     machines_in,
+    pids_here,
     pids_in,
     place_outside,
+    undebugged,
     why_on_machines,
     why_outside,
 )
@@ -66,20 +70,11 @@ def why_from(folder: Path) -> Body:
 
 LIST_TIMEOUT_S: Final = 10.0
 RESPONSE_TIMEOUT_S: Final = 20.0
-ATTACH_TIMEOUT_S: Final = 10.0
-"""A rank that has not been reached by then is judged by what the system shows of it."""
 STOPPED: Final = "Tt"
-LATE_S: Final = 1.0
-"""So long nobody else may have been reached, once one has: the rest cannot answer."""
-NOBODY_DEBUGS: Final = "waiting"
-"""The state of ranks that no debugger has been attached to."""
-ENDED: Final = "exited"
 NO_DEBUGGER: Final = (
     "no debugger is attached to these ranks: attach an editor or `dap-mux console`; or pass "
     "--attach, by which ranks that wait for a debugger before their first line begin to run"
 )
-ON_LOOPBACK: Final = ("127.0.0.1:", "localhost:", "[::1]:")
-ON_THEIR_WAY: Final = frozenset({NOBODY_DEBUGS, "connecting"})
 
 
 # `why` is asked of a session; or of processes of this machine, which are looked at from outside; or
@@ -161,8 +156,7 @@ async def _of_session(session: SessionFile, config: Config, ranks: str, attach: 
 
     async with observer(session, config, "dap-mux why") as client:
         listed = await client.request("list", {"ranks": ranks}, timeout=LIST_TIMEOUT_S)
-        states = {rank["state"] for rank in listed["ranks"]}
-        if NOBODY_DEBUGS not in states or states - {NOBODY_DEBUGS, ENDED}:
+        if not undebugged(listed["ranks"]):
             asked = {"ranks": ranks}
             body = await client.request("why", asked, timeout=RESPONSE_TIMEOUT_S)
             return await _with_place(body, listed["ranks"])
@@ -188,8 +182,8 @@ def _is_stopped(row: Body) -> bool:
 
 async def _from_outside(rows: list[Body]) -> Body:
     """Raises `DapMuxError` where the ranks cannot be looked at, or have not begun."""
-    pids = [row["pid"] for row in rows if (row["endpoint"] or "").startswith(ON_LOOPBACK)]
-    if not pids or len(pids) < len(rows) or None in pids:
+    pids = pids_here(rows)
+    if pids is None:
         raise DapMuxError(NO_DEBUGGER)
     seen = await why_outside(pids)
     if seen.lacks_py_spy or not seen.has_begun:
@@ -198,17 +192,7 @@ async def _from_outside(rows: list[Body]) -> Body:
 
 
 async def _once_attached(debugger: SessionClient, ranks: str) -> Body:
-    rows: Sequence[Mapping[str, Any]] = []
-    with anyio.move_on_after(ATTACH_TIMEOUT_S):
-        while not debugger.ended.is_set():
-            rows = await debugger.list_ranks()
-            late = [row for row in rows if row["state"] in ON_THEIR_WAY]
-            if not late:
-                break
-            with anyio.move_on_after(LATE_S if len(late) < len(rows) else ATTACH_TIMEOUT_S) as wait:
-                await debugger.wait_for_change()
-            if wait.cancelled_caught:
-                break
+    rows = await reached(debugger)
     body = await debugger.request("why", {"ranks": ranks}, timeout_s=RESPONSE_TIMEOUT_S)
     return await _with_place(body, rows)
 

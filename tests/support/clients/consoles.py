@@ -18,22 +18,19 @@ class PipedConsole:
 
     def __init__(self, command: Command) -> None:
         self._command = command
-        self._count = 0
         self._read_errors = 0  # characters of what went to standard error
         self.said = ""
 
     async def does(self, line: str) -> str:
         """Type a line; return what was shown until it was done, and then what went wrong.
 
-        Lines are done one after another, so the answers to a word that does not exist and to one
-        that does mark the ends of what was typed before them.
+        Lines are done one after another, so the answer to one that every console can answer marks
+        the end of what was typed before it.
         """
-        self._count += 1
-        mark = f"mark{self._count}"
-        self.type(line, f"%{mark}", "%help quit")
+        self.type(line, "%help quit")
         said = await self.until("quit: leave;")
-        errors, _, _ = self._command.err[self._read_errors :].partition(f"unknown command '{mark}'")
-        self._read_errors = self._command.err.index("\n", self._command.err.index(f"'{mark}'")) + 1
+        errors = self._command.err[self._read_errors :]
+        self._read_errors += len(errors)
         return "".join(said.splitlines(keepends=True)[:-1]) + errors
 
     def type(self, *lines: str) -> None:
