@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from dap_mux.frontends.console.breakpoints import Breakpoint, rank_prefix
+from dap_mux.frontends.console.breakpoints import Breakpoint
 from dap_mux.frontends.console.context import Context
 from dap_mux.pure.errors import UsageError
 from dap_mux.pure.rank_sets import RankId
@@ -16,8 +16,10 @@ async def break_(temporary: bool, console: Context, rest: str) -> None:
     breakpoints = console.breakpoints
     if rest:
         ranks, rows = console.target
-        prefix = "" if ranks == "all" else rank_prefix(map(_rank, rows))
-        await breakpoints.add(rest, rows, prefix, temporary=temporary)
+        some = frozenset[RankId]() if ranks == "all" else frozenset(map(_rank, rows))
+        if ranks != "all" and not some:
+            raise UsageError(f"no ranks match {ranks}")
+        await breakpoints.add(rest, rows, some, temporary=temporary)
     elif not breakpoints.all:
         console.screen.say("this console has no breakpoints; set one with break FILE:LINE")
     _show(console, breakpoints.all[-1:] if rest else breakpoints.all)

@@ -36,11 +36,10 @@ ASK_S: Final = 5.0
 
 @dataclass(frozen=True)
 class Breakpoint:
-    """A line (`path`, `line`) or a function (`name`), in all ranks or in those that `ranks` names.
+    """A line (`path`, `line`) or a function (`name`), in these `ranks`, in all if there are none.
 
-    `ranks` and a rank set at the head of `condition` are written as in conditions: `ranks(0-3)`.
-    `hits` is DAP's hit condition, `inside` the function that the line is in, `asked` the line that
-    was typed.
+    `condition` may begin with a rank set, too. `hits` is DAP's hit condition, `inside` the
+    function that the line is in, `asked` the line that was typed.
     """
 
     number: int
@@ -49,7 +48,7 @@ class Breakpoint:
     asked: int = 0
     name: str = ""
     condition: str = ""
-    ranks: str = ""
+    ranks: frozenset[RankId] = frozenset()
     hits: str = ""
     temporary: bool = False
     enabled: bool = True
@@ -85,7 +84,7 @@ class Breakpoint:
         if not self.ranks or prefix.ranks is not None:
             return self.condition
         colon = "" if prefix.barrier or prefix.differ else ":"
-        return f"{self.ranks}{colon} {self.condition}".rstrip()
+        return f"{rank_prefix(self.ranks)}{colon} {self.condition}".rstrip()
 
     @property
     def identity(self) -> tuple[object, ...]:
@@ -95,6 +94,8 @@ class Breakpoint:
     def stops(self, row: Row) -> bool:
         """Whether a rank that has stopped in this row may have stopped for it."""
         if "breakpoint" not in str(row["reason"]) or not self.enabled:
+            return False
+        if self.ranks and (row["group"], row["rank"]) not in self.ranks:
             return False
         if self.name:
             return str(row["function"]) == self.name.rpartition(".")[2]
@@ -119,7 +120,7 @@ class Breakpoints:
     def stopping(self, row: Row) -> str:
         """Return `breakpoint 2` for a rank that has stopped at one, the row's reason otherwise."""
         numbers = [str(each.number) for each in self.all if each.stops(row)]
-        return f"breakpoint {numbers[0]}" if len(numbers) == 1 else str(row["reason"])
+        return f"breakpoint {' or '.join(numbers)}" if numbers else str(row["reason"])
 
     async def drop_temporary(self, rows: Iterable[Row]) -> None:
         """Remove the temporary ones at which ranks have stopped."""
@@ -129,9 +130,12 @@ class Breakpoints:
             await self._put([one for one in self.all if one not in over], over)
 
     async def add(
-        self, spec: str, rows: Sequence[Row], ranks: str, *, temporary: bool
+        self, spec: str, rows: Sequence[Row], ranks: frozenset[RankId], *, temporary: bool
     ) -> Breakpoint:
-        """Set one for these ranks (`rank_prefix`), whose rows are given. Raises UsageError."""
+        """Set one for these ranks, none for all; a bare line is in the file of `rows`.
+
+        Raises UsageError.
+        """
         location, _, condition = (part.strip() for part in spec.partition(","))
         added = replace(
             await self._located(location, rows),

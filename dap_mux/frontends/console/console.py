@@ -360,7 +360,7 @@ class Console:
 
 
 def _is_file(path: str) -> bool:
-    return Path(path).is_file()
+    return "/" in path or Path(path).is_file()
 
 
 def _same(before: Row | None, now: Row) -> bool:

@@ -164,7 +164,9 @@ class CurrentSet:
             await self._until_settled()
             with suppress(asyncio.TimeoutError):
                 await asyncio.wait_for(self._until_stopped(held_up), TOGETHER_S)
-            await self._say_moved(before)
+            # Those that have come round to the same place look as they did before.
+            went = [row for one in body["results"] for row in self._rows(str(one["ranks"]))]
+            await self._say_moved({**before, **dict.fromkeys(map(id_of, went))})
             _show_displays(self._console, body)
         finally:
             self.moving = frozenset()
@@ -206,7 +208,7 @@ class CurrentSet:
         rows = self._client.ranks.rows
         return [rows[id] for id in sorted(self.moving) if id in rows and _may_stop(rows[id])]
 
-    async def _say_moved(self, before: dict[Any, Row]) -> None:
+    async def _say_moved(self, before: dict[Any, Row | None]) -> None:
         """Say where ranks have stopped, which have ended, and which wait for others."""
         known = self._client.ranks.rows
         rows = [known[id] for id in sorted(self.moving) if id in known]

@@ -126,7 +126,7 @@ class TypedLines:
 
     def __init__(self, console: Console, next_line: NextLine) -> None:
         self._console = console
-        self._ahead: deque[str | Exception | None] = deque()
+        self._ahead: deque[str | BaseException | None] = deque()
         self._changed: asyncio.Future[None] | None = None  # what `next` or `_read` waits for
         self._reading = asyncio.ensure_future(self._read(next_line))
         console.edited_in(self)
@@ -137,7 +137,9 @@ class TypedLines:
             self._wake()
 
     def discard_input(self) -> bool:
-        """Leave a Ctrl-C to the other end, where the line is edited: it has dropped it."""
+        """Take a Ctrl-C of a terminal that edits the line, and has dropped it, for a line."""
+        self._ahead.append(KeyboardInterrupt())
+        self._wake()
         return True
 
     async def next(self) -> str | None:
@@ -149,7 +151,7 @@ class TypedLines:
         if len(self._ahead) >= MAX_LINES_AHEAD:
             self._wake()
         line = self._ahead.popleft()
-        if isinstance(line, Exception):
+        if isinstance(line, BaseException):
             raise line
         return line
 
@@ -210,7 +212,11 @@ async def _answer(console: Console, next_line: NextLine, prompts: PromptWriter, 
         await console.handle(first)
         while not console.ended.is_set():
             prompts.show(lambda: console.prompt)
-            line = await typed.next()
+            try:
+                line = await typed.next()
+            except KeyboardInterrupt:
+                line = ""
+                await console.key_interrupt()
             prompts.line_entered()
             if line is None:
                 break

@@ -43,14 +43,23 @@ VISIT = (
     ("cmp loss", ("340268", "0.0468", "min 0.0468862"), "[0-3]>"),
     ("on 2", (f"2 at data_parallel.py:{REDUCE} train", f"{REDUCE} ->"), "[2]>"),
     ("on all - 2 p batch.unit", ("{0-1,3}: 'm'",), "[2]>"),
-    ("n", ("2 runs: waits in all_reduce_mean for ranks 0-1,3",), "[2 run]>"),
+    (
+        "n",
+        ("`on 0-1,3 n` lets all on", "2 runs: waits in all_reduce_mean for ranks 0-1,3"),
+        "[2 run]>",
+    ),
     ("on 0-1,3 n", (f"0-3 stopped at data_parallel.py:{STEP} train (step)",), "[2]>"),
     ("on", ("on 2", "before: all"), "[2]>"),
     ("on -", (f"0-3 at data_parallel.py:{STEP} train",), "[0-3]>"),
     ("on 9", ("no rank 9 in group job: it has 0-3",), "[0-3]>"),
     ("display step", ("5",), "[0-3]>"),
     ("n", (f"0-3 stopped at data_parallel.py:{REPORT} train (step)",), "[0-3]>"),
+    ("b report, rank == 9", ("3: function report, if rank == 9   (4 ranks)",), "[0-3]>"),
+    ("disable 2 3", ("2: data_parallel.py:", "disabled)", "3: function report"), "[0-3]>"),
     ("c", ("batch_of   ValueError: shard-3 is truncated at step 20",), "[0-3 run:0-2]>"),
+    ("ranks", ("batch_of", "ValueError: shard-3"), "[0-3 run:0-2]>"),
+    ("why", ("rank 3 stands in the debugger", "try: on 3 p __exception__"), "[0-3 run:0-2]>"),
+    ("on 3 p __exception__[1]", ("ValueError('shard-3 is truncated",), "[0-3 run:0-2]>"),
 )
 
 

@@ -183,8 +183,8 @@ def test_the_only_file_need_not_be_named() -> None:
     ],
 )
 def test_a_breakpoint_for_some_ranks(condition: str, sent: str) -> None:
-    ranks = rank_prefix([("job", 2)])
-    assert Breakpoint(1, "/a.py", 3, condition=condition, ranks=ranks).full_condition == sent
+    some = frozenset([("job", 2)])
+    assert Breakpoint(1, "/a.py", 3, condition=condition, ranks=some).full_condition == sent
 
 
 def test_a_breakpoint_is_for_one_group_or_for_all() -> None:
