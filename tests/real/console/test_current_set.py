@@ -57,7 +57,7 @@ VISIT = (
     ("b report, rank == 9", ("3: function report, if rank == 9   (4 ranks)",), "[0-3]>"),
     ("disable 2 3", ("2: data_parallel.py:", "disabled)", "3: function report"), "[0-3]>"),
     ("c", ("batch_of   ValueError: shard-3 is truncated at step 20",), "[0-3 run:0-2]>"),
-    ("ranks", ("batch_of", "ValueError: shard-3"), "[0-3 run:0-2]>"),
+    ("ranks", ("batch_of", "ValueError:", "shard-3 is"), "[0-3 run:0-2]>"),
     ("why", ("rank 3 stands in the debugger", "try: on 3 p __exception__"), "[0-3 run:0-2]>"),
     ("on 3 p __exception__[1]", ("ValueError('shard-3 is truncated",), "[0-3 run:0-2]>"),
 )

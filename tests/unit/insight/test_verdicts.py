@@ -131,6 +131,15 @@ def test_a_rank_in_a_debugger(held: RankEvidence) -> None:
     assert named(verdict(reduces(), reduces(), held)) == ("held-by-debugger", "2")
 
 
+def test_a_rank_that_an_exception_holds_is_looked_at() -> None:
+    """To continue it would end it; it is named alone, whoever else is stopped."""
+    held = standing(at(), stop="exception ValueError: shard-3 is truncated")
+    found = verdict(standing(at(), stop="breakpoint"), held, reduces())
+    assert named(found) == ("held-by-debugger", "1")
+    assert "ValueError: shard-3 is truncated" in found.sentence
+    assert found.next == "cast 1 p __exception__"
+
+
 def test_an_exception_that_is_held() -> None:
     held = at(LOAD, call=SLEEP, handling="ValueError: bad shard")
     found = verdict(reduces(), held)
