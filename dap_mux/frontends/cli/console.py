@@ -128,7 +128,8 @@ async def open_console(
 
     entry = await entry_lines(session, config)
     client = await open_client(session, config, entry)
-    console = Console(client, screen_for_stdout(), shows_output=shows_output, words=config.words)
+    screen = screen_for_stdout(errors_apart=True)
+    console = Console(client, screen, shows_output=shows_output, words=config.words)
     console.breakpoints.folders = tuple(str(Path(path).parent) for path in session.entry)
     for path, line in entry.items():
         console.breakpoints.remember(path, line)

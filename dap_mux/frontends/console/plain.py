@@ -70,9 +70,17 @@ class PromptWriter:
     """Writes text for a `PlainScreen`, and keeps the prompt on a line of its own after it."""
 
     def __init__(
-        self, send: Callable[[str], object], flush: Callable[[], object] = lambda: None
+        self,
+        send: Callable[[str], object],
+        flush: Callable[[], object] = lambda: None,
+        *,
+        of_terminal: bool = False,
     ) -> None:
-        """`flush` is called behind each prompt: the user waits for it, and nothing follows."""
+        """`flush` is called behind each prompt: the user waits for it, and nothing follows.
+
+        `of_terminal`: of this process's, where Ctrl-C interrupts.
+        """
+        self.of_terminal = of_terminal
         self._send = send
         self._flush = flush
         self._prompt: Callable[[], str] = str  # "": no prompt
@@ -110,7 +118,7 @@ class PromptWriter:
 
 def dumb_terminal(console: Console) -> PromptWriter:
     """Have a console write to a terminal that has no cursor movement; return its prompts."""
-    prompts = PromptWriter(sys.stdout.write, sys.stdout.flush)
+    prompts = PromptWriter(sys.stdout.write, sys.stdout.flush, of_terminal=True)
     console.screen = PlainScreen(prompts.write)
     return prompts
 
@@ -154,6 +162,10 @@ class TypedLines:
         if isinstance(line, BaseException):
             raise line
         return line
+
+    def drop(self) -> None:
+        """Forget what was typed ahead: it could move ranks."""
+        self._ahead.clear()
 
     def end(self) -> None:
         """Read no more."""
@@ -220,7 +232,10 @@ async def _answer(console: Console, next_line: NextLine, prompts: PromptWriter, 
             prompts.line_entered()
             if line is None:
                 break
+            interrupts = console.interrupts
             await console.handle(line)
+            if prompts.of_terminal and console.interrupts != interrupts:
+                typed.drop()
     finally:
         typed.end()
 

@@ -171,11 +171,14 @@ class RichScreen:
         self._console.print(drawn)
 
 
-def screen_for_stdout() -> Screen:
-    """Return the screen that fits standard output."""
+def screen_for_stdout(*, errors_apart: bool = False) -> Screen:
+    """Return the screen that fits standard output.
+
+    `errors_apart`: without a terminal, errors go to standard error.
+    """
     if is_terminal():
         return RichScreen()
-    return PlainScreen(_print, _print_error)
+    return PlainScreen(_print, _print_error if errors_apart else None)
 
 
 def _print(text: str) -> None:
