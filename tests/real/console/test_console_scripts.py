@@ -6,9 +6,10 @@ import pytest
 
 from tests.real.console.test_console_terminal import COMMAND
 from tests.real.driving import joined
-from tests.support.processes.commands import Command, User, line_of, listed
+from tests.support.processes.commands import LIMIT, Command, User, line_of, listed
 from tests.support.processes.run_command import COUNT, run_words, start
 from tests.support.processes.tmux import Tmux
+from tests.support.processes.waiting import until
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(120)]
 
@@ -84,5 +85,15 @@ async def test_a_dumb_terminal_has_a_prompt(tmux: Tmux, user: User) -> None:
     tmux.line("40 + 2")
     await tmux.shows("{0-1}: 42")
     await tmux.prompts("[0-1]>")
-    tmux.line("release all")
-    await tmux.shows("exit code 0")
+    tmux.line("open('asked', 'w').close() or __import__('time').sleep(1000)")
+    asked = user.folder / "asked"
+    await until(asked.exists, within=LIMIT, what="the command is under way")
+    tmux.line("b")
+    await tmux.shows("\nb\n")
+    tmux.keys("C-c")
+    await tmux.shows("interrupted; ranks are not affected")
+    tmux.line("help quit")
+    await tmux.shows("quit: leave;")
+    assert "(2 ranks)" not in tmux.history(), "what was typed ahead is dropped"
+    tmux.keys("C-d")
+    await tmux.shows("you were the last debugger: all ranks are released and run on")
