@@ -305,6 +305,66 @@ class TestRowBesideTheFocus:
         assert stopped_ranks(book) == []
 
 
+class TestScopeOfARankSet:
+    """Continue, pause and steps act on exactly the ranks of the set."""
+
+    def test_the_focus_is_in_it(self, play: Play) -> None:
+        """Its ranks step, and the focus with them; the others stay where they are."""
+        book, client = play.stopped(4, kind="vscode")
+        client.ask("groups", define={"name": "slow", "ranks": "0,2"})
+        assert client.ask("scope", value="@slow").body == {"value": "@slow"}
+        client.ask("next", threadId=book.thread(0))
+        book.wait(0.2)
+        assert lines(book) == [LINE + 1, LINE, LINE + 1, LINE]
+        body = client.ask("continue", threadId=book.thread(0)).body
+        assert body == {"allThreadsContinued": False}
+        assert stopped_ranks(book) == [1, 3]
+        client.ask("pause", threadId=book.thread(1))  # to which the focus has moved
+        assert stopped_ranks(book) == [0, 1, 2, 3]
+
+    @pytest.mark.parametrize("command", ["next", "continue"])
+    def test_the_focus_is_elsewhere(self, command: str, rehearse: Play) -> None:
+        """It stays, and is told to have stopped: editors take it for running at once."""
+        book, client = rehearse.stopped(3, kind="vscode")
+        client.ask("scope", value="1-2")
+        told = len(client.of("stopped"))
+        assert client.ask(command, threadId=book.thread(0)).body is not None
+        assert client.of("stopped")[told]["threadId"] == book.thread(0)
+        book.wait(0.2)
+        assert stopped_ranks(book) == ([0, 1, 2] if command == "next" else [0])
+        assert lines(book) == [LINE, *([LINE + 1] * 2 if command == "next" else [LINE] * 2)]
+        assert client.of("stopped")[-1]["threadId"] == book.thread(0)
+
+    def test_a_held_key_with_the_focus_elsewhere(self, rehearse: Play) -> None:
+        """A step that comes while one is under way is dropped, as with any scope."""
+        book, client = rehearse.stopped(2, kind="vscode")
+        client.ask("scope", value="1")
+        book.rank(1).slow = True
+        client.ask("next", threadId=book.thread(0))
+        told = len(client.of("stopped"))
+        assert client.ask("next", threadId=book.thread(0)).body == {}
+        assert client.of("stopped")[told]["threadId"] == book.thread(0)
+        book.arrives(1)
+        book.wait(0.1)
+        assert lines(book) == [LINE, LINE + 1]
+
+    def test_none_of_it_is_attached(self, rehearse: Play) -> None:
+        book, client = rehearse.stopped(2, kind="vscode")
+        client.ask("scope", value="1")
+        client.ask("drop", ranks="1")
+        refusal = client.ask("next", threadId=book.thread(0)).refusal
+        assert refusal == "the scope is 1, and none of these ranks is attached"
+        client.ask("scope", value="auto")
+        assert client.ask("next", threadId=book.thread(0)).body == {}
+
+    @pytest.mark.parametrize("value", ["clas", "@nobody", "9"])
+    def test_it_means_nothing(self, value: str, rehearse: Play) -> None:
+        _, client = rehearse.stopped(2)
+        refusal = client.ask("scope", value=value).refusal
+        assert refusal.startswith("scope must be one of auto, rank, class, all, or a rank set: ")
+        assert client.ask("scope").body == {"value": "auto"}
+
+
 class TestSettling:
     def test_within_the_window(self, play: Play) -> None:
         """Stops 40 ms apart are one event, while another rank runs on."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dap_mux.engine import inputs
+from dap_mux.pure.rank_sets.rank_rows import KeptRows
 from tests.engine.conftest import Play
 from tests.engine.scenes import LINE, all_stopped, attached, frame_of, introduced, lines
 
@@ -84,6 +85,30 @@ class TestOurOwn:
         assert told[0]["changed"][1]["line"] == LINE
         assert told[0]["counts"]["stopped"] == 2
         assert not plain.of("ranks")
+
+    def test_ranks_event_has_what_changed(self, rehearse: Play) -> None:
+        """Merged with what was listed, it is what would be listed now."""
+        book = rehearse(3)
+        client = attached(book, events=["ranks"])
+        book.wait(0.1)
+        kept = KeptRows()
+        kept.replace(client.ask("list").body["ranks"])
+        before = len(client.of("ranks"))
+        all_stopped(book, LINE, 0, 2)
+        (told,) = client.of("ranks")[before:]
+        place = {"function", "module", "path", "line", "thread"}
+        assert {*told["changed"][0]} == {"rank", "worker", "group", "state", "reason", *place}
+        client.ask(
+            "list"
+        )  # a client that has this must be told of the line, though it is as before
+        with book.happens():
+            client.ask("next", threadId=book.thread(0))
+        book.wait(0.7)
+        client.ask("continue", threadId=book.thread(2))
+        book.wait(0.1)
+        for body in client.of("ranks")[before:]:
+            kept.update(body["changed"])
+        assert [*kept.all.values()] == client.ask("list").body["ranks"]
 
     def test_breakpoints(self, play: Play) -> None:
         """`breakpoints`: all clients', what is wrong with them, and what would help."""

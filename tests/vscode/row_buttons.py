@@ -11,7 +11,7 @@ from playwright.async_api import Locator
 from playwright.async_api import TimeoutError as Late
 
 from dap_mux.client import DapClient
-from dap_mux.pure.rank_sets.rank_rows import Row
+from dap_mux.pure.rank_sets.rank_rows import KeptRows, Row
 from tests.support.processes.commands import Command, bodies
 from tests.vscode.editing import LIMIT
 from tests.vscode.workbench import RANKS, Window
@@ -47,11 +47,15 @@ async def press(
     """
     row = window.page.locator(f'{RANKS} .monaco-list-row[aria-label^="{label}"]')
     await row.first.wait_for()
+    listed = (await observer.request("list", timeout=LIMIT))["ranks"]
     seen = len(bodies(observer, "ranks"))
     one = re.match(r"rank (\d+)", label)
 
     def moved() -> bool:
-        changed = [rank for body in bodies(observer, "ranks")[seen:] for rank in body["changed"]]
+        kept = KeptRows()
+        kept.replace(listed)
+        told = (kept.update(body["changed"]) for body in bodies(observer, "ranks")[seen:])
+        changed = [rank for changes in told for _, rank in changes]
         return any(effect(rank) for rank in changed if one is None or rank["rank"] == int(one[1]))
 
     while not moved():

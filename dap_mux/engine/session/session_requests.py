@@ -34,10 +34,14 @@ from dap_mux.pure.protocol.types import (
     ValueArguments,
 )
 from dap_mux.pure.protocol.validation import typed
-from dap_mux.pure.rank_sets import STATES
+from dap_mux.pure.rank_sets import STATES, RankSetError
 from dap_mux.pure.rank_sets.world import DebuggeeId
 
 # `list`: one entry a rank; every key but `actor` is always present, unknown is null.
+
+
+_KEYS: Final = dict(zip(RankRow.__struct_fields__, RankRow.__struct_encode_fields__, strict=True))
+_WHO: Final = {"rank", "worker", "group"}  # in every entry of the event `ranks`
 
 
 def listing(core: SessionState, view: View, ranks: Iterable[Rank], states: list[str]) -> Body:
@@ -71,12 +75,36 @@ def entry(core: SessionState, view: View, rank: Rank) -> RankRow:
     at a barrier is not kept: it counts the ranks there, and others move.
     """
     if rank.at_barrier:
-        return new_entry(core, view, rank)
+        return _noted(rank, new_entry(core, view, rank))
     thread = rank.threads.get(rank.stop.thread) if rank.stop else None
     beside = rank.endpoint, core.mesh_of(rank.id[0]), rank.exit_code, thread
     if rank.row is None or rank.row_beside != beside:
-        rank.row, rank.row_beside = new_entry(core, view, rank), beside
+        rank.row, rank.row_beside = _noted(rank, new_entry(core, view, rank)), beside
     return rank.row
+
+
+def _noted(rank: Rank, row: RankRow) -> RankRow:
+    """Note what differs from the row that clients had before, by an event or by `list`.
+
+    Also what has changed back since: a client may have listed the rank in between.
+    """
+    before, rank.seen = rank.seen, row
+    if before is None:
+        rank.news = {*_KEYS}
+    elif before != row:
+        rank.news |= {key for key in _KEYS if getattr(before, key) != getattr(row, key)}
+    return row
+
+
+def _news(rank: Rank, row: RankRow) -> Body:
+    """Return what changed of a row, by the keys of `list`; nothing at all if nothing did."""
+    news, rank.news = rank.news, set()
+    if not news:
+        return {}
+    told = {name: getattr(row, key) for key, name in _KEYS.items() if key in news | _WHO}
+    if len(told) == len(_KEYS) and row.actor is UNSET:
+        del told["actor"]  # a new row is as in `list`
+    return {name: None if value is UNSET else value for name, value in told.items()}
 
 
 def new_entry(core: SessionState, view: View, rank: Rank) -> RankRow:
@@ -248,8 +276,19 @@ class SessionRequests(Struct, eq=False):
     def scope(self, request: ClientRequest) -> None:
         """`scope`: what one control request acts on."""
         value = _asked(request)
-        self._core.scope = _word(value, SCOPES, "scope", self._core.scope)
-        to_clients.respond(self._core, request, {"value": self._core.scope})
+
+        def chosen(_: list[Rank]) -> None:
+            self._core.scope = value or self._core.scope
+            to_clients.respond(self._core, request, {"value": self._core.scope})
+
+        if value is None or value in SCOPES:
+            chosen([])
+            return
+        try:
+            self._meshes.choose(request, value, chosen)
+        except RankSetError as error:
+            known = ", ".join(SCOPES)
+            raise UsageError(f"scope must be one of {known}, or a rank set: {error}") from error
 
     def view(self, request: ClientRequest) -> None:
         """`view`: how ranks appear as threads; may change in mid-session."""
@@ -301,7 +340,8 @@ def _word(value: str | None, allowed: tuple[str, ...], name: str, now: str) -> s
 
 # The event `ranks`: what changed of which ranks, for clients that asked to hear it.
 #
-# Changes within a moment are one event. The other clients get standard DAP and nothing more.
+# Changes within a moment are one event. The other clients get standard DAP and nothing more. Of a
+# row it carries what differs: a stop of 512 ranks was 326 kB when rows were whole.
 
 # Reports when the debugger holds ranks stopped, because a cluster may give up on silent ones.
 
@@ -348,8 +388,9 @@ class RanksEvent(Struct, eq=False):
         self._timer = None
         changed, self._changed = sorted(self._changed.items()), {}
         ranks = [rank for id, rank in changed if id in self._core.ranks or _has_ended(rank)]
+        news = (_news(rank, entry(self._core, self._view, rank)) for rank in ranks)
         body: Body = {
-            "changed": [entry(self._core, self._view, rank) for rank in ranks],
+            "changed": [each for each in news if each],
             "counts": counts_of(self._core.ranks.values()),
         }
         for client in list(self._core.clients.values()):

@@ -270,6 +270,8 @@ class Rank(Struct, eq=False):
     numbers: dict[int, int] = field(default_factory=dict)  # of this rank's workers, by pid
     row: RankRow | None = None  # what `list` showed last; None: it has changed since
     row_beside: tuple[object, ...] = ()  # what is in `row` that changes without a move
+    seen: RankRow | None = None  # the last row that any client has got
+    news: set[str] = field(default_factory=set)  # its keys that differ from the last event `ranks`
     rank_id: RankId = ("", 0)  # itself, or the rank that this worker belongs to; from `id`
 
     def __post_init__(self) -> None:

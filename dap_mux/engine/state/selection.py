@@ -10,6 +10,8 @@ from typing import Final
 from dap_mux.engine.state.client import Client
 from dap_mux.engine.state.rank import Rank
 from dap_mux.engine.state.session import SessionState
+from dap_mux.pure.errors import UsageError
+from dap_mux.pure.rank_sets import parse
 from dap_mux.pure.rank_sets.world import DebuggeeId
 
 SCOPES: Final = ("auto", "rank", "class", "all")
@@ -50,7 +52,17 @@ def targets(
         return members
     if mode == "class":
         return class_of(core, members[0] if focus is None or elsewhere else focus)
-    return [rank for rank in core.sorted_ranks() if rank.phase.live]
+    live = [rank for rank in core.sorted_ranks() if rank.phase.live]
+    return live if mode == "all" else _of_set(core, mode, live)
+
+
+def _of_set(core: SessionState, ranks: str, live: list[Rank]) -> list[Rank]:
+    """Return the attached ranks of a scope that is a rank set. Raises UsageError for none."""
+    named = set(parse(ranks).select(core.world(), strict=False))
+    chosen = [rank for rank in live if rank.rank_id in named]
+    if not chosen:
+        raise UsageError(f"the scope is {ranks}, and none of these ranks is attached")
+    return chosen
 
 
 def _mode(scope: str, command: str) -> str:

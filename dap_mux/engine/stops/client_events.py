@@ -213,7 +213,10 @@ class ClientEvents(Struct, eq=False):
             self._send(client, self._stop_script(client, stopped))
 
     def regrouped(self, client: Client) -> None:
-        """The rows changed without a stop (another view): let the client read them again."""
+        """Rows changed without a stop: let the client read them again.
+
+        Another view, or its focus, which it takes for running, stays while the scope runs on.
+        """
         focus = focused(self._core, client)
         if focus and focus.stop:
             self._send(client, client.dialect.stop(self._states(client, focus)))

@@ -88,6 +88,8 @@ class Control:
         all_run = not any(rank.stop for rank in others if rank.phase.live)
         to_clients.respond(self._core, request, {"allThreadsContinued": all_run})
         self._client_events.resumed(self.resume(chosen))
+        if row not in chosen and row.stop:
+            self._client_events.regrouped(request.client)
 
     def resume(self, ranks: list[Rank]) -> list[Rank]:
         """Let ranks run on; return those that were stopped and do so now.
@@ -167,7 +169,8 @@ class Control:
 
     def step(self, request: ClientRequest) -> None:
         """A step of the row's rank, or of its whole class in lock-step."""
-        row, chosen, thread = self._targets(request)
+        focus, chosen, thread = self._targets(request)
+        row, thread = _lead(focus, chosen, thread)
         arguments = plain(request.arguments)
         if "targetId" in arguments:
             arguments["targetId"] = self._step_in_target(row, arguments["targetId"])
@@ -181,19 +184,27 @@ class Control:
             return
         if self._steps(row, thread) and request.client.dialect.repeats_steps:
             to_clients.respond(self._core, request)
+            self._stays(request.client, focus, row)
             return
         if row.stop is None or row not in stopped:
             name = self._view.name_of(row)
             to_clients.refuse(self._core, request, f"{name} is running: pause it before you step")
             return
         to_clients.respond(self._core, request)
-        give_focus(request.client, row.id)
         late = self._late_members(row, stopped, chosen)
         place = row.stop.frames
         run = self._step(stopped, late, request.command, rest, {row.id: thread})
         for rank in late:
             rank.deferred.append(Deferred(request.command, rest, place, run))
+        if row is focus:
+            give_focus(request.client, row.id)
         self._client_events.stepping(stopped)
+        self._stays(request.client, focus, row)
+
+    def _stays(self, client: Client, focus: Rank, row: Rank) -> None:
+        """Others than the focus step: its client took it for running at once."""
+        if row is not focus:
+            self._client_events.regrouped(client)
 
     def _steps(self, rank: Rank, thread: int) -> bool:
         """Whether this row's last step is still under way: a held key repeats it."""
@@ -331,6 +342,17 @@ class Control:
             before = focused(self._core, client)
             old = self._view.id_for_stop(client, before) if before and before.stop else None
             self._client_events.move(client, rank, old)
+
+
+def _lead(focus: Rank, chosen: list[Rank], thread: int) -> tuple[Rank, int]:
+    """Return the rank whose place counts for a step, and its thread: usually the focus.
+
+    It is another where the scope is a rank set, and the focus is not in it.
+    """
+    if focus in chosen:
+        return focus, thread
+    lead = next((rank for rank in chosen if rank.stop), chosen[0])
+    return lead, lead.stop.thread if lead.stop else main_thread(lead)
 
 
 def _waits(rank: Rank, *, elsewhere: bool) -> bool:

@@ -23,6 +23,9 @@ COLUMNS: Final = (
     "State",
     "Reason",
 )
+WHOLE: Final = "threadId"
+"""A key that only a whole row has: it never changes."""
+
 FOLD_ABOVE: Final = 32
 """Above this many rows, a table has one row for each class."""
 
@@ -48,9 +51,18 @@ class KeptRows:
         return changes
 
     def update(self, rows: Iterable[Row]) -> list[Change]:
-        """Store rows; return those that are new or different, each with the one before it."""
+        """Store rows, or what changed of them, as the event `ranks` tells it.
+
+        Return those that are new or different, each with the one before it. A change of a rank
+        that is not known yet is passed over: the listing that is under way has it.
+        """
         self._listed = None
-        changes = [(self._store(row), row) for row in rows]
+        known = [(row, self.all.get(id_of(row))) for row in rows]
+        changes = [
+            (before, self._store(row if WHOLE in row else {**(before or {}), **row}))
+            for row, before in known
+            if before is not None or WHOLE in row
+        ]
         return [(before, now) for before, now in changes if before != now]
 
     def fold(self, ids: Iterable[DebuggeeId]) -> str:
@@ -79,12 +91,12 @@ class KeptRows:
             names={name: one for name, text in names if (one := _rank_set(text)) is not None},
         )
 
-    def _store(self, row: Row) -> Row | None:
+    def _store(self, row: Row) -> Row:
         id = id_of(row)
-        before, self.all[id] = self.all.get(id), row
+        self.all[id] = row
         if row["worker"] is not None and row["state"] == "exited":
             del self.all[id]
-        return before
+        return row
 
 
 def _mesh(places: Mapping[int, Mapping[str, int]]) -> Mesh:

@@ -15,6 +15,16 @@ test('a change replaces the rows of its ranks, and only these', () => {
   expect(ranks.counts()).toEqual({ stopped: 3, running: 1 });
 });
 
+test('an event has what changed of a row, and of a rank that is not listed yet too little', () => {
+  const ranks = four();
+  const id = { worker: null, group: 'job' };
+  const counts = { stopped: 4 };
+  expect(ranks.apply({ changed: [{ ...id, rank: 1, line: 42 }], counts })).toBe(true);
+  expect(ranks.all()[1]).toEqual(row(1, { line: 42 }));
+  expect(ranks.apply({ changed: [{ ...id, rank: 9, line: 42 }], counts })).toBe(true);
+  expect(ranks.all()).toHaveLength(4);
+});
+
 test('counts that do not fit tell that something was missed: a rank was dropped', () => {
   expect(four().apply({ changed: [], counts: { stopped: 3 } })).toBe(false);
 });

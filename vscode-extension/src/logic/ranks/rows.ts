@@ -40,13 +40,16 @@ export interface Listing {
   readonly counts: Counts;
 }
 
+/** What changed of a rank's row. */
+export type Change = Pick<Row, 'rank' | 'worker' | 'group'> & Partial<Row>;
+
 /** The body of the event `ranks`. */
 export interface RanksEvent {
-  readonly changed: readonly Row[];
+  readonly changed: readonly Change[];
   readonly counts: Counts;
 }
 
-export function keyOf(row: Row): string {
+export function keyOf(row: Change): string {
   return row.worker === null ? `${row.group}/${row.rank}` : `${row.group}/${row.rank}/${row.worker}`;
 }
 
@@ -73,8 +76,11 @@ export class Ranks {
    * names a rank that was dropped: then `list` has to be requested again.
    */
   apply(event: RanksEvent): boolean {
-    for (const row of event.changed) {
-      this.moves.replaced(this.rows.get(keyOf(row)), row);
+    for (const change of event.changed) {
+      const before = this.rows.get(keyOf(change));
+      if (!before && !isWhole(change)) continue; // the list that is under way has it
+      const row = { ...before, ...change } as Row;
+      this.moves.replaced(before, row);
       if (row.worker !== null && row.state === 'exited') this.rows.delete(keyOf(row));
       else this.rows.set(keyOf(row), row);
     }
@@ -101,6 +107,11 @@ export class Ranks {
   withThread(threadId: number): Row | undefined {
     return [...this.rows.values()].find((row) => row.threadId === threadId);
   }
+}
+
+/** Of a rank that is new the event has all. */
+function isWhole(change: Change): change is Row {
+  return change.threadId !== undefined;
 }
 
 export function severalGroups(rows: Iterable<Row>): boolean {
