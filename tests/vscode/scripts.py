@@ -96,6 +96,20 @@ WATCH_ERRORS: Final = """() => {
     });
     window.errorWatch.observe(document.body, {subtree: true, childList: true, attributes: true});
 }"""
+# The colours of the bars at the left edge of lines where ranks stand, by line.
+GROUP_MARKS: Final = """() => {
+    const found = {};
+    for (const mark of document.querySelectorAll('.monaco-editor .view-overlays .cdr')) {
+        const {borderLeftWidth, borderLeftColor} = getComputedStyle(mark);
+        if (borderLeftWidth !== '4px') continue;
+        const top = mark.parentElement.style.top;
+        const number = [...mark.closest('.monaco-editor')
+            .querySelectorAll('.margin-view-overlays > div')]
+            .find(e => e.style.top === top)?.querySelector('.line-numbers')?.innerText;
+        found[number] = borderLeftColor;
+    }
+    return found;
+}"""
 # The texts behind lines that mark the focus: they are CSS content, not text of an element.
 FOCUS_MARKS: Final = """() => {
     const found = {};

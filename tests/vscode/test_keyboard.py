@@ -99,7 +99,7 @@ async def _rows(keys: Keyboard) -> None:
     await keys.row("rank 1, stopped")
     await keys.choose_in_menu("Step Over")
     three = f"3 ranks stopped at data_parallel.py:{NORM} in train: 0,2-3"
-    await window.stand(three, f"1 rank stopped at data_parallel.py:{REDUCE} in train: 1")
+    await window.stand(f"1 rank stopped at data_parallel.py:{REDUCE} in train: 1", three)
     await keys.row("3 ranks stopped")
     await keys.choose_in_menu("Step Over")
     await window.stand(f"4 ranks stopped at data_parallel.py:{REDUCE} in train: 0-3")

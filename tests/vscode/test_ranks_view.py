@@ -21,8 +21,8 @@ OUTPUT: Final = ".output-view .view-lines"
 CALL: Final = example_line("self._come_late()")
 HERE: Final = f"data_parallel.py:{REDUCE} in train"
 STOOD: Final = (  # the others at their next stop, and who has stepped behind the collective
-    f"3 ranks stopped at {HERE}: 0-2",
     f"1 rank stopped at data_parallel.py:{REDUCE + 1} in train: 3",
+    f"3 ranks stopped at {HERE}: 0-2",
 )
 ON_THE_NAME: Final[Position] = {"x": 60, "y": 10}  # the buttons are beside it
 
@@ -90,10 +90,10 @@ async def test_a_row_steps_into_and_out_and_is_compared_and_released(
         return lambda rank: rank["rank"] == 3 and rank["function"] == function
 
     await press(window, observer, "rank 3, stopped", "Step Into", stands_in("all_reduce_mean"))
-    await window.stand(others, f"1 rank stopped at data_parallel.py:{CALL} in all_reduce_mean: 3")
+    await window.stand(f"1 rank stopped at data_parallel.py:{CALL} in all_reduce_mean: 3", others)
     await press(window, observer, "rank 3, stopped", "Step Into", stands_in("_come_late"))
     await press(window, observer, "rank 3, stopped", "Step Out", stands_in("all_reduce_mean"))
-    await window.stand(others, f"1 rank stopped at data_parallel.py:{CALL} in all_reduce_mean: 3")
+    await window.stand(f"1 rank stopped at data_parallel.py:{CALL} in all_reduce_mean: 3", others)
 
     row = window.page.locator(f'{RANKS} .monaco-list-row[aria-label^="rank 3, stopped"]').first
     prompt = window.page.locator(".quick-input-title", has_text="Compare across ranks")

@@ -13,11 +13,13 @@ from tests.support.processes.run_command import start
 from tests.vscode.code_server import CodeServer
 from tests.vscode.row_buttons import observer_of, press
 from tests.vscode.scene import IN_A_WINDOW, OpenWindow, configuration, stand
-from tests.vscode.scripts import FOCUS_MARKS
+from tests.vscode.scripts import FOCUS_MARKS, GROUP_MARKS
 from tests.vscode.workbench import RANKS, Window
 
 pytestmark = [*IN_A_WINDOW, pytest.mark.heavy]
 ON_THE_NAME: Final[Position] = {"x": 60, "y": 10}  # the buttons are beside it
+BLUE: Final = "rgb(55, 148, 255)"  # the first hue, of the larger class
+ORANGE: Final = "rgb(209, 134, 22)"
 TRAIN: Final = """\
 import os
 import time
@@ -54,9 +56,10 @@ async def test_the_focus_is_marked_and_the_others_run_to_it(
 
     await press(window, observer, "rank 3, stopped", "Step Over", lambda row: row["line"] == there)
     await window.stand(
-        f"3 ranks stopped at train.py:{here} in <module>: 0-2",
         f"1 rank stopped at train.py:{there} in <module>: 3",
+        f"3 ranks stopped at train.py:{here} in <module>: 0-2",
     )
+    await colours(window, {here: BLUE, there: ORANGE})
     await hint(window, "# here", "0-2")
     await hint(window, "# there", "3")
     # At once, when the view may be read anew still: such a click was lost.
@@ -65,11 +68,13 @@ async def test_the_focus_is_marked_and_the_others_run_to_it(
     assert await top_of(window, "# behind") == top, "the text has not moved"
     await rank_row(window, 0).click(position=ON_THE_NAME)
     await marked(window, here, "rank 0")
+    await scopes(window, here, there)
 
     line = window.page.locator(".view-line", has_text="# there").first
     await window.context_menu(line, "Run All Ranks Here")
     await hint(window, "# there", "0-3")
     await window.becomes(lambda: marks(window), {}.__eq__, "one line, and no mark")
+    await colours(window, {there: ORANGE})
 
     await press(window, observer, "rank 1, stopped", "Step Over", lambda row: row["line"] == behind)
     await hint(window, "# behind", "1")
@@ -78,6 +83,49 @@ async def test_the_focus_is_marked_and_the_others_run_to_it(
     await hint(window, "# behind", "0-3")
     await window.command("Ranks: Run All Ranks Here")
     await window.told(f"No rank is stopped at line {behind}, or all ranks are.")
+
+
+async def scopes(window: Window, here: int, there: int) -> None:
+    """What F10 moves: by a click at the top of Ranks, by more of them, and by keys."""
+
+    def choice(label: str) -> Locator:
+        return window.page.locator(f'{RANKS} .monaco-list-row[aria-label^="Scope, {label},"]')
+
+    await choice(f"train.py:{there}").click()
+    await says(window, f"F10 → train.py:{there} (1)", ORANGE)
+    await choice(f"train.py:{here}").click(modifiers=["Control"])
+    await says(window, f"F10 → train.py:{here} + train.py:{there} (4)")
+    await window.page.keyboard.press("Shift+Alt+0")
+    await says(window, "scope: all")
+    await window.page.keyboard.press("Shift+Alt+1")
+    await says(window, f"F10 → train.py:{here} (3)", BLUE)
+    await window.page.keyboard.press("Shift+Alt+1")
+    await says(window, "scope: auto")
+    await window.page.keyboard.press("Shift+Alt+u")
+    await marked(window, there, "rank 3")
+    await window.page.keyboard.press("Shift+Alt+n")
+    await marked(window, here, "rank 0")
+
+
+async def says(window: Window, text: str, colour: str = "") -> None:
+    """Wait until the status bar says what a step moves, in this colour."""
+    item = window.page.locator(".statusbar-item", has_text=text)
+    await item.wait_for()
+    if colour:
+        label = item.locator(".statusbar-item-label")
+        shown = await label.evaluate("label => getComputedStyle(label).color")
+        assert shown == colour, shown
+
+
+async def colours(window: Window, wanted: dict[int, str]) -> None:
+    """Wait until these lines, and no others, have a bar in these colours."""
+    named = {str(line): colour for line, colour in wanted.items()}
+
+    async def look() -> dict[str, str]:
+        seen: dict[str, str] = await window.page.evaluate(GROUP_MARKS)
+        return seen
+
+    await window.becomes(look, named.__eq__, f"bars {named}")
 
 
 def rank_row(window: Window, rank: int) -> Locator:

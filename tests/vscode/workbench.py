@@ -162,7 +162,7 @@ class Window(Editing):
 
         async def look() -> list[str]:
             labels = [row.label for row in await self.rows(RANKS)]
-            return [label for label in labels if not label.startswith("rank ")]
+            return [label for label in labels if not label.startswith(("rank ", "Scope"))]
 
         await self.becomes(look, lambda seen: seen == [*classes], f"classes {classes}")
 

@@ -12,7 +12,7 @@ from tests.support.session import session
 from tests.vscode.fake_job import fake_job
 from tests.vscode.pictures.camera import EDITOR, Camera
 from tests.vscode.scene import configuration
-from tests.vscode.workbench import CALL_STACK
+from tests.vscode.workbench import CALL_STACK, RANKS
 
 COUNTS: Final = (64, 512)
 _CLASSES: Final = 3  # rows that there are at least
@@ -42,6 +42,7 @@ async def many_ranks(user: User, camera: Camera, count: int) -> None:
         await window.becomes(looked, lambda seen: len(seen) >= _CLASSES, "CALL STACK")
         await camera.side_bar()
         await camera.take(f"overview-{count}")
+        await _groups(camera, count)
         await window.point_at("loss = step", "loss")
         await window.unfolded()
         await camera.take(f"hover-{count}", EDITOR)
@@ -53,3 +54,21 @@ async def many_ranks(user: User, camera: Camera, count: int) -> None:
         await camera.compare("loss", f"compare-{count}")
         await window.leave()
     await window.close()
+
+
+async def _groups(camera: Camera, count: int) -> None:
+    """The scope at the top of Ranks and in the status bar, bundles, and Parallel Stacks."""
+    window = camera.window
+    await window.console("%groups slow 1,3,7")
+    await window.page.set_viewport_size({"width": 1280, "height": 1300})
+    await window.see_ranks()
+    await window.page.locator(f'{RANKS} .monaco-list-row[aria-label^="Scope, @slow"]').click()
+    await window.page.locator(".statusbar-item", has_text="F10 → @slow (3)").wait_for()
+    most = f"{count - 1} ranks stopped"
+    await window.expand(RANKS, most)
+    await camera.point_at_nothing()
+    await camera.take(f"groups-{count}")
+    await window.see_stacks()
+    await camera.take(f"groups-stacks-{count}")
+    await window.command("Ranks: Scope: All Ranks")
+    await window.page.set_viewport_size({"width": 1280, "height": 800})

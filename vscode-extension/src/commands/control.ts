@@ -51,7 +51,8 @@ function selectedRanks(
 }
 
 function sameNode(one: Node, other: Node): boolean {
-  return one.rankClass?.key === other.rankClass?.key && one.rows[0]?.threadId === other.rows[0]?.threadId;
+  const same = one.rankClass?.key === other.rankClass?.key && one.rows.length === other.rows.length;
+  return same && one.rows[0]?.threadId === other.rows[0]?.threadId;
 }
 
 export async function defineGroup(session: RankSession, ranks: string): Promise<void> {

@@ -5,7 +5,11 @@ import { ContextKey, RANK_DEBUG_TYPES } from '../constants';
 import { deathIn } from '../logic/ranks/deaths';
 import { Frames, type Message } from '../logic/ranks/frames';
 import type { Moment } from '../logic/ranks/moves';
+import { classesOf } from '../logic/ranks/classes';
+import { type Hues, nextHues, NO_HUES } from '../logic/ranks/hues';
 import { type Listing, Ranks, type RanksEvent } from '../logic/ranks/rows';
+import { scopeEntries, type ScopeEntry } from '../logic/ranks/scopes';
+import type { NamedSet } from '../logic/ranks/suggestions';
 import { Throttler } from '../logic/throttler';
 
 const UPDATE_INTERVAL_MS = 100;
@@ -24,6 +28,8 @@ export class RankSession {
   readonly frames = new Frames();
   scope = 'auto';
   view = 'auto';
+  named: readonly NamedSet[] = [];
+  hues: Hues = NO_HUES;
   hasRanks = false;
   private sendsRanksEvents = false;
   private readonly settingRequests = new Set<number>();
@@ -42,11 +48,8 @@ export class RankSession {
 
   sent(message: Message): void {
     this.frames.sent(message);
-    const { expression } = (message.arguments ?? {}) as { expression?: string };
     if (message.seq === undefined) return;
-    // `%scope rank` in the debug console changes what the status bar shows
-    const changesSetting = message.command === 'evaluate' && /^\s*%(?:scope|view)/.test(expression ?? '');
-    if (changesSetting) this.settingRequests.add(message.seq);
+    if (changesSettings(message)) this.settingRequests.add(message.seq);
     if (message.command === 'list' && listsAll(message.arguments)) this.listRequests.add(message.seq);
   }
 
@@ -117,8 +120,18 @@ export class RankSession {
   }
 
   private async readSettings(): Promise<void> {
+    this.named = (await this.request<{ groups: NamedSet[] }>('groups')).groups;
     await this.set('scope');
     await this.set('view');
+  }
+
+  /** What the scope can be. */
+  get scopes(): ScopeEntry[] {
+    return scopeEntries(this.ranks.all(), this.named, this.hues);
+  }
+
+  colour(): void {
+    this.hues = nextHues(this.hues, classesOf(this.ranks.all()), this.named.map(({ name }) => name));
   }
 
   async set(setting: 'scope' | 'view', value?: string): Promise<void> {
@@ -130,6 +143,13 @@ export class RankSession {
   dispose(): void {
     this.listThrottler.dispose();
   }
+}
+
+/** Whether it changes what is shown: `%scope rank` in the debug console, or a set that is named. */
+function changesSettings({ command, arguments: given }: Message): boolean {
+  const { expression = '', ...rest } = (given ?? {}) as { expression?: string };
+  if (command === 'groups') return Object.keys(rest).length > 0;
+  return command === 'evaluate' && /^\s*%(?:scope|view|groups)/.test(expression);
 }
 
 /** Whether the arguments of a `list` select every rank in every state. */
@@ -188,6 +208,7 @@ export class RankSessions implements vscode.Disposable {
   }
 
   private async notify(): Promise<void> {
+    for (const session of this.all.values()) session.colour();
     // first, because a view shows nothing before it exists
     await vscode.commands.executeCommand('setContext', ContextKey.active, this.current !== undefined);
     this.emitter.fire();

@@ -3,6 +3,7 @@
 import * as vscode from 'vscode';
 import { focusMark, type FocusMark } from '../logic/ranks/focusMark';
 import type { RankSessions } from '../ranks/rankSession';
+import { isAt } from './groupMarks';
 
 /** The colour of VS Code's own arrow at this line. */
 const LINE_COLOR = new vscode.ThemeColor('debugIcon.breakpointCurrentStackframeForeground');
@@ -42,10 +43,6 @@ function currentMark(sessions: RankSessions): FocusMark | undefined {
   if (!item || !session) return undefined;
   const isVisible = (path: string): boolean => vscode.window.visibleTextEditors.some((editor) => isAt(editor, path));
   return focusMark(session.ranks.all(), item.threadId, isVisible);
-}
-
-function isAt({ document }: vscode.TextEditor, path: string): boolean {
-  return document.uri.toString() === vscode.Uri.file(path).toString();
 }
 
 function optionsFor({ document }: vscode.TextEditor, { line, text }: FocusMark): vscode.DecorationOptions {

@@ -3,6 +3,7 @@
 import type * as vscode from 'vscode';
 import { registerCastCommands } from '../commands/cast';
 import { registerControlCommands } from '../commands/control';
+import { registerScopeCommands } from '../commands/scope';
 import { registerStackCommands } from '../commands/stack';
 import { registerStacksCommands } from '../commands/stacks';
 import { ComparePanel } from '../compare/panel';
@@ -10,6 +11,7 @@ import type { RankSessions } from '../ranks/rankSession';
 import { WhyPanel } from '../why/panel';
 import { DeathNotifications } from './deathNotifications';
 import { registerFocusMark } from './focusMark';
+import { registerGroupMarks } from './groupMarks';
 import { RanksTree } from './ranksTree';
 import { StacksTree } from './stacksTree';
 import { rememberDebugpy } from './rememberDebugpy';
@@ -26,9 +28,11 @@ export function registerRanks(context: vscode.ExtensionContext, sessions: RankSe
     new DeathNotifications(sessions),
     registerStatusBar(sessions),
     registerFocusMark(sessions),
+    registerGroupMarks(sessions),
     rememberDebugpy(sessions, context.workspaceState),
     registerCastCommands(sessions),
     registerControlCommands(sessions, tree),
+    registerScopeCommands(sessions),
     registerStackCommands(sessions, panel),
     registerStacksCommands(),
   );

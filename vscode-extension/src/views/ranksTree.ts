@@ -3,22 +3,28 @@
 import * as vscode from 'vscode';
 import { registerCommand, registerRowCommand } from '../commands/registerCommand';
 import { Command, ContextKey, View } from '../constants';
-import { classesOf, isException, type RankClass } from '../logic/ranks/classes';
+import { bundlesOf, classesOf, classKey, isException, type RankClass } from '../logic/ranks/classes';
 import { isDead } from '../logic/ranks/deaths';
 import { search } from '../logic/ranks/filter';
-import { classLabels, type Labels, rankLabels } from '../logic/ranks/labels';
+import { hueOfRow } from '../logic/ranks/hues';
+import { bundleLabels, classLabels, type Labels, rankLabels } from '../logic/ranks/labels';
 import { keyOf, severalGroups, type Row } from '../logic/ranks/rows';
+import { toggled, unionOf } from '../logic/ranks/scopes';
 import { countedRanks } from '../logic/ranks/sets';
 import { countsOf, summary } from '../logic/ranks/status';
 import { RefreshGate } from '../logic/refreshGate';
+import { selectedRow } from '../logic/rowWait';
 import type { RankSession, RankSessions } from '../ranks/rankSession';
+import { isScopeNode, scopeChildren, scopeItem, type ScopeNode, scopeRoots, themeColor } from './scopeRows';
 
-/** A row of the view: one rank, or a class of ranks. */
+/** A row of the view: one rank, a bundle of a long list, or a class of ranks. */
 export interface Node {
   readonly session: RankSession;
   readonly rows: readonly Row[];
   readonly rankClass: RankClass | undefined;
 }
+
+type AnyNode = Node | ScopeNode;
 
 const OPENED = 'ranks view opened'; // in the workspace's memory
 const MAX_ATTEMPTS = 5; // the user may have hidden the view
@@ -49,19 +55,35 @@ function lookOf(row: Row): string {
   return isException(row) ? 'exception' : row.state;
 }
 
-/** A class looks like its first rank: all of its ranks are in the same state. */
-function itemOf(kind: 'class' | 'rank', labels: Labels, row: Row): vscode.TreeItem {
+/** A class looks like its first rank: all of its ranks are in the same state. `color`: of their class. */
+function itemOf(kind: 'class' | 'rank', labels: Labels, row: Row, color?: vscode.ThemeColor): vscode.TreeItem {
   const item = new vscode.TreeItem(labels.label);
-  const [icon, color] = ICONS[lookOf(row)] ?? ['question'];
+  const [icon, usual] = ICONS[lookOf(row)] ?? ['question'];
   item.description = labels.description;
   item.tooltip = labels.tooltip;
   item.accessibilityInformation = { label: labels.spoken };
   item.contextValue = `${kind}.${row.state}`;
-  item.iconPath = new vscode.ThemeIcon(icon, color === undefined ? undefined : new vscode.ThemeColor(color));
+  item.iconPath = new vscode.ThemeIcon(icon, color ?? (usual === undefined ? undefined : new vscode.ThemeColor(usual)));
   return item;
 }
 
-export class RanksTree implements vscode.TreeDataProvider<Node>, vscode.Disposable {
+function labelsOf({ rows, rankClass }: Node, row: Row, several: boolean): Labels {
+  if (rankClass) return classLabels(rankClass, several);
+  return rows.length > 1 ? bundleLabels(rows) : rankLabels(row, several);
+}
+
+function keyOfNode({ rows, rankClass }: Node, row: Row): string {
+  if (rankClass) return rankClass.key;
+  return rows.length > 1 ? `${classKey(row)} from ${keyOf(row)}` : keyOf(row);
+}
+
+/** Of a class with many ranks bundles, of a bundle and any other class ranks. */
+function childrenOf({ session, rows, rankClass }: Node): Node[] {
+  const parts = rankClass ? bundlesOf(rows) : rows.map((row) => [row]);
+  return parts.map((members) => ({ session, rows: members, rankClass: undefined }));
+}
+
+export class RanksTree implements vscode.TreeDataProvider<AnyNode>, vscode.Disposable {
   private readonly emitter = new vscode.EventEmitter<undefined>();
   private readonly gate = new RefreshGate(
     () => {
@@ -69,7 +91,7 @@ export class RanksTree implements vscode.TreeDataProvider<Node>, vscode.Disposab
     },
     () => this.layOut(),
   );
-  private readonly tree: vscode.TreeView<Node>;
+  private readonly tree: vscode.TreeView<AnyNode>;
   private readonly disposables: vscode.Disposable[];
   private filter = '';
   private shown = '';
@@ -91,7 +113,11 @@ export class RanksTree implements vscode.TreeDataProvider<Node>, vscode.Disposab
       sessions.onDidChange(() => {
         this.refresh();
       }),
+      this.tree.onDidChangeSelection(({ selection }) => {
+        this.unite(selection);
+      }),
       registerRowCommand(Command.openRow, this.tree, Command.focus),
+      registerCommand(Command.scopeRow, () => this.setScope()),
       registerCommand(Command.searchRanks, () => {
         this.search();
       }),
@@ -103,30 +129,30 @@ export class RanksTree implements vscode.TreeDataProvider<Node>, vscode.Disposab
 
   /** The selected rows of the view. */
   get selection(): readonly Node[] {
-    return this.tree.selection;
+    return this.tree.selection.filter(isNode);
   }
 
-  getChildren(node?: Node): Node[] {
+  getChildren(node?: AnyNode): AnyNode[] {
     this.gate.read();
-    if (node) {
-      return node.rows.map((row) => ({ session: node.session, rows: [row], rankClass: undefined }));
-    }
+    if (isScopeNode(node)) return scopeChildren(node);
+    if (node) return childrenOf(node);
     const session = this.sessions.current;
     if (!session) return [];
     const classes = classesOf(search(session.ranks.all(), this.filter));
-    return classes.map((rankClass) => ({ session, rows: rankClass.rows, rankClass }));
+    return [...scopeRoots(session), ...classes.map((rankClass) => ({ session, rows: rankClass.rows, rankClass }))];
   }
 
-  getTreeItem(node: Node): vscode.TreeItem {
+  getTreeItem(node: AnyNode): vscode.TreeItem {
+    if (isScopeNode(node)) return scopeItem(node);
     const { session, rows, rankClass } = node;
     const several = severalGroups(session.ranks.all());
     const [row] = rows;
     if (!row) throw new Error('a row of the view without a rank');
-    const item = rankClass
-      ? itemOf('class', classLabels(rankClass, several), row)
-      : itemOf('rank', rankLabels(row, several), row);
-    item.id = `${session.debugSession.id} ${rankClass ? rankClass.key : keyOf(row)}`;
+    const kind = rankClass || rows.length > 1 ? 'class' : 'rank';
+    const item = itemOf(kind, labelsOf(node, row, several), row, themeColor(hueOfRow(session.hues, row)));
+    item.id = `${session.debugSession.id} ${keyOfNode(node, row)}`;
     if (rankClass) item.collapsibleState = collapsibleState(rankClass);
+    else if (kind === 'class') item.collapsibleState = vscode.TreeItemCollapsibleState.Collapsed;
     else if (row.state === 'stopped') {
       item.command = { command: Command.openRow, title: vscode.l10n.t('Focus') };
     }
@@ -178,9 +204,21 @@ export class RanksTree implements vscode.TreeDataProvider<Node>, vscode.Disposab
     const matching = search(rows, this.filter);
     this.tellMatches(matching.length, rows.length);
     // a row that is redrawn between mouse down and mouse up loses the click
-    const shown = JSON.stringify([session?.debugSession.id, matching]);
+    const shown = JSON.stringify([session && [session.debugSession.id, session.scope, session.scopes], matching]);
     if (shown !== this.shown) this.gate.schedule();
     this.shown = shown;
+  }
+
+  private async setScope(): Promise<void> {
+    const node = await selectedRow(() => this.tree.selection.filter(isScopeNode));
+    if (node?.entry) await node.session.set('scope', toggled(node.session.scope, node.entry));
+  }
+
+  /** Several choices that are selected, with Ctrl or Shift, are one scope. */
+  private unite(selection: readonly AnyNode[]): void {
+    const entries = selection.map((node) => (isScopeNode(node) ? node.entry : undefined)).filter((entry) => entry !== undefined);
+    const [first] = selection;
+    if (first && entries.length > 1 && entries.length === selection.length) void first.session.set('scope', unionOf(entries));
   }
 
   private search(): void {

@@ -3,16 +3,19 @@
 import * as vscode from 'vscode';
 import { registerCommand, registerRowCommand } from '../commands/registerCommand';
 import { Command, ContextKey, View } from '../constants';
-import type { Row } from '../logic/ranks/rows';
+import { commonHue } from '../logic/ranks/hues';
+import { keyOf, type Row } from '../logic/ranks/rows';
+import { unfold } from '../logic/ranks/sets';
 import { stackLabels } from '../logic/stacks/labels';
 import { endOf, rowsOf, type StackRow, type StacksBody } from '../logic/stacks/tree';
 import { Throttler } from '../logic/throttler';
 import type { RankSession, RankSessions } from '../ranks/rankSession';
+import { themeColor } from './scopeRows';
 
 /** Ranks are asked at most this often, and only while the view is seen. */
 const REFRESH_INTERVAL_MS = 500;
 const RUNNING = new vscode.ThemeIcon('debug-start', new vscode.ThemeColor('charts.green'));
-const STOPPED = new vscode.ThemeIcon('debug-pause', new vscode.ThemeColor('charts.yellow'));
+const STOPPED = new vscode.ThemeColor('charts.yellow');
 const MISSING = new vscode.ThemeIcon('question', new vscode.ThemeColor('list.warningForeground'));
 
 /** A row of the view, and the session that it is of. */
@@ -25,13 +28,19 @@ export function isStackNode(value: unknown): value is StackNode {
   return typeof value === 'object' && value !== null && 'session' in value && 'stack' in value;
 }
 
-function iconOf(row: StackRow): vscode.ThemeIcon {
+function iconOf({ session, stack: row }: StackNode): vscode.ThemeIcon {
   if (row.kind === 'missing') return MISSING;
-  if (row.kind === 'branch') return new vscode.ThemeIcon('layers');
+  if (row.kind === 'branch') return new vscode.ThemeIcon('layers', hueOf(session, row.ranks));
   if (row.kind === 'thread') return new vscode.ThemeIcon('list-tree');
   const end = endOf(row);
-  if (end) return end.stopped === '' ? RUNNING : STOPPED;
+  if (end) return end.stopped === '' ? RUNNING : new vscode.ThemeIcon('debug-pause', hueOf(session, end.stopped) ?? STOPPED);
   return new vscode.ThemeIcon(row.kind === 'library' ? 'library' : 'symbol-method');
+}
+
+function hueOf(session: RankSession, ranks: string): vscode.ThemeColor | undefined {
+  const rows = session.ranks.all();
+  const named = new Set(unfold(ranks, rows[0]?.group ?? '').map(({ group, rank }) => `${group}/${rank}`));
+  return themeColor(commonHue(session.hues, rows.filter((row) => named.has(keyOf(row)))));
 }
 
 function collapsibleState(row: StackRow): vscode.TreeItemCollapsibleState {
@@ -84,7 +93,7 @@ export class StacksTree implements vscode.TreeDataProvider<StackNode>, vscode.Di
     item.description = labels.description;
     item.tooltip = labels.tooltip;
     item.accessibilityInformation = { label: labels.spoken };
-    item.iconPath = iconOf(stack);
+    item.iconPath = iconOf(node);
     item.contextValue = `stack.${stack.kind}`;
     if (stack.kind !== 'thread' && stack.kind !== 'missing') {
       item.command = { command: Command.openStackRow, title: vscode.l10n.t('Go There') };

@@ -3,8 +3,11 @@
 import * as vscode from 'vscode';
 import { registerCommand, requireSession } from '../commands/registerCommand';
 import { Command, View } from '../constants';
+import { scopeText } from '../logic/ranks/scopes';
 import { countsOf, details, SCOPES, summary, VIEWS, type Choice } from '../logic/ranks/status';
+import { countedRanks } from '../logic/ranks/sets';
 import type { RankSession, RankSessions } from '../ranks/rankSession';
+import { themeColor } from './scopeRows';
 
 export function registerStatusBar(sessions: RankSessions): vscode.Disposable {
   const ranks = vscode.window.createStatusBarItem(View.ranks, vscode.StatusBarAlignment.Left, 20);
@@ -20,7 +23,7 @@ export function registerStatusBar(sessions: RankSessions): vscode.Disposable {
       update(ranks, scope, sessions.current);
     }),
     registerCommand(Command.setScope, () =>
-      pick(sessions, 'scope', SCOPES, vscode.l10n.t('Which ranks continue, pause and steps apply to')),
+      pick(sessions, 'scope', [...SCOPES, ...setChoices(sessions)], vscode.l10n.t('Which ranks continue, pause and steps apply to')),
     ),
     registerCommand(Command.pickView, () =>
       pick(sessions, 'view', VIEWS, vscode.l10n.t('How the call stack shows ranks')),
@@ -45,18 +48,18 @@ function update(
     label: vscode.l10n.t('{0}. Choose what the call stack shows', summary(counts)),
     role: 'button',
   };
-  scope.text = `$(target) ${vscode.l10n.t('scope: {0}', session.scope)}`;
-  scope.tooltip = `${detailOf(SCOPES, session.scope)}\n${vscode.l10n.t('Click to change it')}`;
-  scope.accessibilityInformation = {
-    label: vscode.l10n.t('scope: {0}. Change it', session.scope),
-    role: 'button',
-  };
+  const { text, detail, hue } = scopeText(session.scope, session.scopes);
+  scope.text = `$(target) ${text}`;
+  scope.color = themeColor(hue);
+  scope.tooltip = `${detail}\n${vscode.l10n.t('Click to change it')}`;
+  scope.accessibilityInformation = { label: vscode.l10n.t('{0}. Change it', text), role: 'button' };
   ranks.show();
   scope.show();
 }
 
-function detailOf(choices: readonly Choice[], value: string): string {
-  return choices.find((choice) => choice.value === value)?.detail ?? value;
+function setChoices({ current }: RankSessions): Choice[] {
+  const sets = current?.scopes.filter(({ set }) => set !== 'all') ?? [];
+  return sets.map(({ label, set, ranks }) => ({ value: set, label, detail: `${countedRanks(ranks.length)}: ${set}` }));
 }
 
 async function pick(

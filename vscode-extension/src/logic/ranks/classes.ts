@@ -27,7 +27,8 @@ export function classesOf(rows: readonly Row[]): RankClass[] {
   return [...classes].map(([key, members]) => classFrom(key, members)).sort(byImportance);
 }
 
-function classKey(row: Row): string {
+/** The same for all ranks of a class, and for as long as these stay where they are. */
+export function classKey(row: Row): string {
   return JSON.stringify([row.group, row.state, isDead(row), isException(row), row.path, row.line, row.function]);
 }
 
@@ -43,12 +44,12 @@ function classFrom(key: string, rows: readonly Row[]): RankClass {
   return { key, group, state, ...trouble, path, line, function: first.function, rows };
 }
 
-/** Dead ranks first, then exceptions, then by state, stopped ranks first; then by size, largest first. */
+/** Dead ranks first, then exceptions, then by state, stopped ranks first; then by size: what differs is seen without scrolling. */
 function byImportance(one: RankClass, other: RankClass): number {
   return (
     urgencyOf(other) - urgencyOf(one) ||
     placeOf(one.state) - placeOf(other.state) ||
-    other.rows.length - one.rows.length ||
+    one.rows.length - other.rows.length ||
     (one.rows[0]?.rank ?? 0) - (other.rows[0]?.rank ?? 0)
   );
 }
@@ -66,4 +67,13 @@ function placeOf(state: string): number {
 export function classOf(row: Row, rows: readonly Row[]): readonly Row[] {
   const key = classKey(row);
   return rows.filter((other) => classKey(other) === key);
+}
+
+const MOST_UNBUNDLED = 64;
+const BUNDLE = 32;
+
+/** The ranks of a long list, in bundles; of a short one each by itself. */
+export function bundlesOf(rows: readonly Row[]): (readonly Row[])[] {
+  const size = rows.length > MOST_UNBUNDLED ? BUNDLE : 1;
+  return Array.from({ length: Math.ceil(rows.length / size) }, (_, index) => rows.slice(index * size, (index + 1) * size));
 }

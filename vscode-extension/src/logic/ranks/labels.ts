@@ -3,7 +3,7 @@
 import { isException, type RankClass } from './classes';
 import { isDead } from './deaths';
 import type { Row } from './rows';
-import { foldNumbers, countedRanks } from './sets';
+import { countedRanks, foldNumbers, whichRanks } from './sets';
 
 export interface Labels {
   readonly label: string;
@@ -28,7 +28,8 @@ export function coordsOf(row: Row): string {
     .join(' ');
 }
 
-function placeOf(at: { path: string | null; line: number | null }): string {
+/** `train.py:41`. */
+export function placeOf(at: { path: string | null; line: number | null }): string {
   return at.path === null ? '' : `${fileOf(at.path)}:${at.line ?? '?'}`;
 }
 
@@ -46,6 +47,13 @@ export function classLabels(found: RankClass, several: boolean): Labels {
     tooltip: [`${members} ${state}${group}: ${ranks}`, where].filter(Boolean).join('\n'),
     spoken: `${members} ${state}${place && ` at ${where}`}: ${ranks}${group}`,
   };
+}
+
+/** Some ranks of a long list: `ranks 0-31`. */
+export function bundleLabels(rows: readonly Row[]): Labels {
+  const ranks = whichRanks(foldNumbers(rows.map(({ rank }) => rank)));
+  const members = countedRanks(rows.length);
+  return { label: ranks, description: members, tooltip: `${members}: ${ranks}`, spoken: `${ranks}, ${members}` };
 }
 
 function classState({ dead, exception, state }: RankClass): string {
