@@ -20,6 +20,7 @@ pytestmark = [*IN_A_WINDOW, pytest.mark.heavy]
 ON_THE_NAME: Final[Position] = {"x": 60, "y": 10}  # the buttons are beside it
 BLUE: Final = "rgb(55, 148, 255)"  # the first hue, of the larger class
 ORANGE: Final = "rgb(209, 134, 22)"
+SOME: Final = "that of many"
 TRAIN: Final = """\
 import os
 import time
@@ -94,7 +95,7 @@ async def scopes(window: Window, here: int, there: int) -> None:
     await choice(f"train.py:{there}").click()
     await says(window, f"F10 → train.py:{there} (1)", ORANGE)
     await choice(f"train.py:{here}").click(modifiers=["Control"])
-    await says(window, f"F10 → train.py:{here} + train.py:{there} (4)")
+    await says(window, f"F10 → train.py:{here} + train.py:{there} (4)", SOME)
     await window.page.keyboard.press("Shift+Alt+0")
     await says(window, "scope: all")
     await window.page.keyboard.press("Shift+Alt+1")
@@ -109,11 +110,11 @@ async def scopes(window: Window, here: int, there: int) -> None:
 
 async def says(window: Window, text: str, colour: str = "") -> None:
     """Wait until the status bar says what a step moves, in this colour."""
-    item = window.page.locator(".statusbar-item", has_text=text)
-    await item.wait_for()
-    if colour:
-        label = item.locator(".statusbar-item-label")
-        shown = await label.evaluate("label => getComputedStyle(label).color")
+    await window.page.locator(".statusbar-item", has_text=text).wait_for()
+    dot = window.page.locator(".statusbar-item .codicon-circle-large-filled")
+    await dot.wait_for(state="visible" if colour else "hidden")
+    if colour not in ("", SOME):
+        shown = await dot.evaluate("dot => getComputedStyle(dot).color")
         assert shown == colour, shown
 
 

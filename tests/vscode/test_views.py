@@ -7,6 +7,7 @@ from typing import Final
 import pytest
 
 from tests.support.processes.commands import User
+from tests.support.processes.run_command import start
 from tests.vscode.code_server import CodeServer
 from tests.vscode.scene import (
     EXAMPLE,
@@ -51,6 +52,27 @@ async def test_the_views_are_there_before_the_session(
     window = await open_window(own_server)
     await window.command("View: Show Run and Debug")
     await window.page.locator(RANKS).wait_for()
+
+
+@pytest.mark.heavy
+async def test_the_side_bar_is_left_to_a_user_who_never_wants_the_debug_views(
+    user: User, own_server: CodeServer, open_window: OpenWindow
+) -> None:
+    """Also at a stop, which makes VS Code itself open them by default."""
+    own_server.settings(**{"debug.openDebug": "neverOpen"})
+    try:
+        run = await start(user, EXAMPLE, n=4)
+        name = configuration(user, (await run.session())["port"], type="dap-mux")
+        window = await open_window(own_server)
+        await window.toggle_breakpoint(EXAMPLE, REDUCE)
+        await window.command("View: Show Explorer")
+        await window.pick(f"debug {name}", name)
+        await _sums_up(window, "4 ranks · 4 stopped")
+        await window.stands_at(REDUCE)
+        title = window.page.locator(".part.sidebar .composite.title h2")
+        assert await title.inner_text() == "EXPLORER"
+    finally:
+        own_server.settings()
 
 
 @pytest.mark.heavy

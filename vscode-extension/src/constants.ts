@@ -67,6 +67,7 @@ export const View = {
   stacks: 'dapMux.stacks',
   compare: 'dapMux.compare',
   scope: 'dapMux.scope',
+  scopeHue: 'dapMux.scopeHue',
   why: 'dapMux.why',
 } as const;
 

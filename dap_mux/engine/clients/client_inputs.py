@@ -179,7 +179,8 @@ class ClientInitialize(Struct, eq=False):
         client.dialect = dialect_of(client.about.clientID)
         client.initialized = True
         self._translation.introduce(client)
-        to_clients.respond(self._core, request, self._capabilities.now())
+        offers = {**self._capabilities.now(), **client.dialect.capabilities}
+        to_clients.respond(self._core, request, offers)
 
 
 NOT_INTRODUCED: Final = "the first request must be `initialize`"

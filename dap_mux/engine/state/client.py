@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
 from msgspec import Raw, Struct, field
@@ -62,6 +62,7 @@ class Dialect:
     means_the_row = False  # `continue`, `pause` or a step beside the focus acts on that row alone
     fetches = False  # always fetches the stack of a stop that it has applied; `threads` tells less
     repeats_steps = True  # a key that is held: a step that comes while one is under way is dropped
+    capabilities: Mapping[str, bool] = {}  # other than the session's
     stack_applies = True  # an answered `stackTrace` of the stopped row shows the stop is applied
 
     def stop(self, states: RowStates) -> Script:
@@ -119,6 +120,9 @@ class VSCode(Dialect):
     renames = True
     means_the_row = True
     stack_applies = False
+    # It asks for one frame first, and for the others 0.4 s later unless it is told meanwhile that
+    # some row runs: then they never come, and "Load More Stack Frames" stays in the call stack.
+    capabilities: Mapping[str, bool] = {"supportsDelayedStackTraceLoading": False}
 
     def unseen(self, looked: bool) -> bool:
         """A stop of the same thread overtakes the first one, and with a hint nothing is focused."""

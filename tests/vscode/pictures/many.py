@@ -12,7 +12,7 @@ from tests.support.session import session
 from tests.vscode.fake_job import fake_job
 from tests.vscode.pictures.camera import EDITOR, Camera
 from tests.vscode.scene import configuration
-from tests.vscode.workbench import CALL_STACK, RANKS
+from tests.vscode.workbench import CALL_STACK, RANKS, STACKS
 
 COUNTS: Final = (64, 512)
 _CLASSES: Final = 3  # rows that there are at least
@@ -69,6 +69,7 @@ async def _groups(camera: Camera, count: int) -> None:
     await camera.point_at_nothing()
     await camera.take(f"groups-{count}")
     await window.see_stacks()
+    await window.page.locator(f"{STACKS} .monaco-list-row").nth(5).wait_for()
     await camera.take(f"groups-stacks-{count}")
     await window.command("Ranks: Scope: All Ranks")
     await window.page.set_viewport_size({"width": 1280, "height": 800})

@@ -14,7 +14,7 @@ function barOf(hue: number): vscode.TextEditorDecorationType {
     borderWidth: '0 0 0 4px',
     borderColor: color,
     overviewRulerColor: color,
-    overviewRulerLane: vscode.OverviewRulerLane.Left, // the focus, drawn over all lanes, stays seen beside it
+    overviewRulerLane: vscode.OverviewRulerLane.Left, // beside errors and changes; VS Code draws the focus over all lanes
   });
 }
 

@@ -11,16 +11,21 @@ import { themeColor } from './scopeRows';
 
 export function registerStatusBar(sessions: RankSessions): vscode.Disposable {
   const ranks = vscode.window.createStatusBarItem(View.ranks, vscode.StatusBarAlignment.Left, 20);
+  // apart from the text, which would be hard to read in some hues: themes colour the bar while one debugs
+  const hue = vscode.window.createStatusBarItem(View.scopeHue, vscode.StatusBarAlignment.Left, 19.5);
   const scope = vscode.window.createStatusBarItem(View.scope, vscode.StatusBarAlignment.Left, 19);
+  const items = { ranks, hue, scope };
   ranks.name = vscode.l10n.t('Ranks');
   ranks.command = Command.pickView;
   scope.name = vscode.l10n.t('Scope of continue, pause and steps');
   scope.command = Command.setScope;
+  hue.name = vscode.l10n.t('Colour of the scope');
+  hue.text = '$(circle-large-filled)';
+  hue.command = Command.setScope;
   return vscode.Disposable.from(
-    ranks,
-    scope,
+    ...Object.values(items),
     sessions.onDidChange(() => {
-      update(ranks, scope, sessions.current);
+      update(items, sessions.current);
     }),
     registerCommand(Command.setScope, () =>
       pick(sessions, 'scope', [...SCOPES, ...setChoices(sessions)], vscode.l10n.t('Which ranks continue, pause and steps apply to')),
@@ -31,16 +36,12 @@ export function registerStatusBar(sessions: RankSessions): vscode.Disposable {
   );
 }
 
-function update(
-  ranks: vscode.StatusBarItem,
-  scope: vscode.StatusBarItem,
-  session: RankSession | undefined,
-): void {
+function update(items: Readonly<Record<'ranks' | 'hue' | 'scope', vscode.StatusBarItem>>, session: RankSession | undefined): void {
   if (!session) {
-    ranks.hide();
-    scope.hide();
+    for (const item of Object.values(items)) item.hide();
     return;
   }
+  const { ranks, scope } = items;
   const counts = countsOf(session.ranks.all());
   ranks.text = `$(layers) ${summary(counts)}`;
   ranks.tooltip = `${details(counts)}\n${vscode.l10n.t('Click to choose what the call stack shows')}`;
@@ -50,11 +51,14 @@ function update(
   };
   const { text, detail, hue } = scopeText(session.scope, session.scopes);
   scope.text = `$(target) ${text}`;
-  scope.color = themeColor(hue);
   scope.tooltip = `${detail}\n${vscode.l10n.t('Click to change it')}`;
   scope.accessibilityInformation = { label: vscode.l10n.t('{0}. Change it', text), role: 'button' };
+  items.hue.color = themeColor(hue);
+  items.hue.accessibilityInformation = scope.accessibilityInformation;
   ranks.show();
   scope.show();
+  if (hue === undefined) items.hue.hide();
+  else items.hue.show();
 }
 
 function setChoices({ current }: RankSessions): Choice[] {

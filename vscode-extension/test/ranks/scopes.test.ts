@@ -20,7 +20,7 @@ test('all ranks, the classes by their hue, and the named sets', () => {
     ['All', 'all', 8, undefined],
     ['train.py:41', '0-5', 6, 1],
     ['train.py:8', '6', 1, 2],
-    ['@slow', '@slow', 3, 5],
+    ['@slow', '@slow', 3, 4],
   ]);
 });
 
@@ -36,7 +36,7 @@ test('several choices are their union, and all of them with All', () => {
 
 test('the status bar says what a step moves, in its hue', () => {
   expect(scopeText('auto', entries)).toMatchObject({ text: 'scope: auto', hue: undefined });
-  expect(scopeText('@slow', entries)).toMatchObject({ text: 'F10 → @slow (3)', hue: 5 });
+  expect(scopeText('@slow', entries)).toMatchObject({ text: 'F10 → @slow (3)', hue: 4 });
   expect(scopeText('6', entries)).toMatchObject({ text: 'F10 → train.py:8 (1)', hue: 2 });
   expect(scopeText('6 | @slow', entries)).toMatchObject({ text: 'F10 → train.py:8 + @slow (3)', hue: MANY });
   expect(scopeText('ranks(tp=0)', entries)).toMatchObject({ text: 'F10 → ranks(tp=0)', hue: MANY });

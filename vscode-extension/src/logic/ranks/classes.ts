@@ -72,8 +72,13 @@ export function classOf(row: Row, rows: readonly Row[]): readonly Row[] {
 const MOST_UNBUNDLED = 64;
 const BUNDLE = 32;
 
-/** The ranks of a long list, in bundles; of a short one each by itself. */
+/** The ranks of a long list, in bundles: 0-31, 32-63 and so on; of a short one each by itself. */
 export function bundlesOf(rows: readonly Row[]): (readonly Row[])[] {
-  const size = rows.length > MOST_UNBUNDLED ? BUNDLE : 1;
-  return Array.from({ length: Math.ceil(rows.length / size) }, (_, index) => rows.slice(index * size, (index + 1) * size));
+  if (rows.length <= MOST_UNBUNDLED) return rows.map((row) => [row]);
+  const bundles = new Map<number, Row[]>();
+  for (const row of rows) {
+    const number = Math.floor(row.rank / BUNDLE);
+    bundles.set(number, [...(bundles.get(number) ?? []), row]);
+  }
+  return [...bundles.values()];
 }

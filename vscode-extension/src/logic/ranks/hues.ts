@@ -10,7 +10,7 @@ export const HUES: readonly Hue[] = [1, 2, 3, 4, 5, 6];
 
 /** Which hue is taken first. An exception is red, as long as nothing else is. */
 const FOR_EXCEPTIONS: readonly Hue[] = [6, 5, 4, 3, 2, 1];
-const FOR_NAMES: readonly Hue[] = [5, 4, 3, 2, 6, 1];
+const FOR_NAMES: readonly Hue[] = [4, 3, 5, 2, 6, 1]; // yellow is hard to tell from orange
 
 export interface Hues {
   /** By the class's key, or by a set's `@name`. */
