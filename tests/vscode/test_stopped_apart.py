@@ -92,6 +92,7 @@ async def scopes(window: Window, here: int, there: int) -> None:
     def choice(label: str) -> Locator:
         return window.page.locator(f'{RANKS} .monaco-list-row[aria-label^="Scope, {label},"]')
 
+    await window.expand(RANKS, "Scope of continue")
     await choice(f"train.py:{there}").click()
     await says(window, f"F10 → train.py:{there} (1)", ORANGE)
     await choice(f"train.py:{here}").click(modifiers=["Control"])

@@ -42,7 +42,6 @@ async def many_ranks(user: User, camera: Camera, count: int) -> None:
         await window.becomes(looked, lambda seen: len(seen) >= _CLASSES, "CALL STACK")
         await camera.side_bar()
         await camera.take(f"overview-{count}")
-        await _groups(camera, count)
         await window.point_at("loss = step", "loss")
         await window.unfolded()
         await camera.take(f"hover-{count}", EDITOR)
@@ -52,6 +51,8 @@ async def many_ranks(user: User, camera: Camera, count: int) -> None:
             "Ranks: Cast to Ranks", f"rank-set-typed-{count}", "ranks(0:64:2)", "32 ranks"
         )
         await camera.compare("loss", f"compare-{count}")
+        await window.open_file("train.py", FIRST)
+        await _groups(camera, count)
         await window.leave()
     await window.close()
 
@@ -71,5 +72,3 @@ async def _groups(camera: Camera, count: int) -> None:
     await window.see_stacks()
     await window.page.locator(f"{STACKS} .monaco-list-row").nth(5).wait_for()
     await camera.take(f"groups-stacks-{count}")
-    await window.command("Ranks: Scope: All Ranks")
-    await window.page.set_viewport_size({"width": 1280, "height": 800})

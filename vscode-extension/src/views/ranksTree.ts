@@ -139,7 +139,8 @@ export class RanksTree implements vscode.TreeDataProvider<AnyNode>, vscode.Dispo
     const session = this.sessions.current;
     if (!session) return [];
     const classes = classesOf(search(session.ranks.all(), this.filter));
-    return [...scopeRoots(session), ...classes.map((rankClass) => ({ session, rows: rankClass.rows, rankClass }))];
+    const scopes = this.filter === '' ? scopeRoots(session) : [];
+    return [...scopes, ...classes.map((rankClass) => ({ session, rows: rankClass.rows, rankClass }))];
   }
 
   getTreeItem(node: AnyNode): vscode.TreeItem {

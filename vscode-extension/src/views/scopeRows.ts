@@ -15,6 +15,8 @@ export interface ScopeNode {
 
 /** Choices are shown once there is one: at one place without named sets there is nothing to choose from. */
 const FEWEST = 3;
+/** Of so few ranks each has a row below, and VS Code gives the view room for a handful of rows. */
+const MOST_FOLDED = 8;
 
 export function isScopeNode(value: unknown): value is ScopeNode {
   return typeof value === 'object' && value !== null && 'entry' in value;
@@ -41,7 +43,9 @@ export function scopeItem({ session, entry }: ScopeNode): vscode.TreeItem {
 
 function root(session: RankSession): vscode.TreeItem {
   const { text, detail, hue } = scopeText(session.scope, session.scopes);
-  const item = new vscode.TreeItem(vscode.l10n.t('Scope'), vscode.TreeItemCollapsibleState.Expanded);
+  const { Collapsed, Expanded } = vscode.TreeItemCollapsibleState;
+  const folded = session.ranks.all().length <= MOST_FOLDED;
+  const item = new vscode.TreeItem(vscode.l10n.t('Scope'), folded ? Collapsed : Expanded);
   item.description = text.replace(/^scope: /, '');
   item.tooltip = detail;
   item.iconPath = new vscode.ThemeIcon('target', themeColor(hue));
