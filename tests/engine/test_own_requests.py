@@ -81,8 +81,8 @@ class TestOurOwn:
         before = len(curious.of("ranks"))
         all_stopped(book, LINE, 0, 2)
         told = curious.of("ranks")[before:]
-        assert [[entry["rank"] for entry in one["changed"]] for one in told] == [[0, 2]]
-        assert told[0]["changed"][1]["line"] == LINE
+        assert [[entry["rank"] for entry in one["changed"]] for one in told] == [[[0, 2]]]
+        assert told[0]["changed"][0]["line"] == LINE
         assert told[0]["counts"]["stopped"] == 2
         assert not plain.of("ranks")
 

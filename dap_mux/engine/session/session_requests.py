@@ -44,6 +44,18 @@ _KEYS: Final = dict(zip(RankRow.__struct_fields__, RankRow.__struct_encode_field
 _WHO: Final = {"rank", "worker", "group"}  # in every entry of the event `ranks`
 
 
+def _folded(news: Iterable[Body]) -> list[Body]:
+    """Make one entry of those that differ in nothing but the rank: its `rank` is a list."""
+    entries: dict[str, list[Body]] = {}
+    for each in news:
+        rest = {key: value for key, value in each.items() if key != "rank"}
+        entries.setdefault(repr(rest), []).append(each)
+    return [
+        equal[0] if len(equal) == 1 else {**equal[0], "rank": [each["rank"] for each in equal]}
+        for equal in entries.values()
+    ]
+
+
 def listing(core: SessionState, view: View, ranks: Iterable[Rank], states: list[str]) -> Body:
     """Return the `list` body; `states` filters the entries, `counts` is of all chosen ranks."""
     _check(states)
@@ -341,7 +353,7 @@ def _word(value: str | None, allowed: tuple[str, ...], name: str, now: str) -> s
 # The event `ranks`: what changed of which ranks, for clients that asked to hear it.
 #
 # Changes within a moment are one event. The other clients get standard DAP and nothing more. Of a
-# row it carries what differs: a stop of 512 ranks was 326 kB when rows were whole.
+# row it carries what differs, and equal changes once: a stop of 512 ranks was 326 kB before.
 
 # Reports when the debugger holds ranks stopped, because a cluster may give up on silent ones.
 
@@ -390,7 +402,7 @@ class RanksEvent(Struct, eq=False):
         ranks = [rank for id, rank in changed if id in self._core.ranks or _has_ended(rank)]
         news = (_news(rank, entry(self._core, self._view, rank)) for rank in ranks)
         body: Body = {
-            "changed": [each for each in news if each],
+            "changed": _folded(each for each in news if each),
             "counts": counts_of(self._core.ranks.values()),
         }
         for client in list(self._core.clients.values()):

@@ -57,7 +57,7 @@ class KeptRows:
         that is not known yet is passed over: the listing that is under way has it.
         """
         self._listed = None
-        known = [(row, self.all.get(id_of(row))) for row in rows]
+        known = [(row, self.all.get(id_of(row))) for each in rows for row in _unfolded(each)]
         changes = [
             (before, self._store(row if WHOLE in row else {**(before or {}), **row}))
             for row, before in known
@@ -97,6 +97,12 @@ class KeptRows:
         if row["worker"] is not None and row["state"] == "exited":
             del self.all[id]
         return row
+
+
+def _unfolded(row: Row) -> list[Row]:
+    """Return a row for each rank of an entry of the event `ranks`."""
+    ranks = row["rank"]
+    return [{**row, "rank": rank} for rank in ranks] if isinstance(ranks, list) else [row]
 
 
 def _mesh(places: Mapping[int, Mapping[str, int]]) -> Mesh:

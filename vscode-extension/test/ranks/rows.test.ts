@@ -21,6 +21,8 @@ test('an event has what changed of a row, and of a rank that is not listed yet t
   const counts = { stopped: 4 };
   expect(ranks.apply({ changed: [{ ...id, rank: 1, line: 42 }], counts })).toBe(true);
   expect(ranks.all()[1]).toEqual(row(1, { line: 42 }));
+  expect(ranks.apply({ changed: [{ ...id, rank: [0, 3], line: 43 }], counts })).toBe(true);
+  expect(ranks.all().map(({ line }) => line)).toEqual([43, 42, 41, 43]);
   expect(ranks.apply({ changed: [{ ...id, rank: 9, line: 42 }], counts })).toBe(true);
   expect(ranks.all()).toHaveLength(4);
 });

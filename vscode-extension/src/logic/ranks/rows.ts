@@ -42,10 +42,12 @@ export interface Listing {
 
 /** What changed of a rank's row. */
 export type Change = Pick<Row, 'rank' | 'worker' | 'group'> & Partial<Row>;
+/** The same change of one rank, or of several. */
+export type Changes = Omit<Change, 'rank'> & { readonly rank: number | readonly number[] };
 
 /** The body of the event `ranks`. */
 export interface RanksEvent {
-  readonly changed: readonly Change[];
+  readonly changed: readonly Changes[];
   readonly counts: Counts;
 }
 
@@ -76,7 +78,7 @@ export class Ranks {
    * names a rank that was dropped: then `list` has to be requested again.
    */
   apply(event: RanksEvent): boolean {
-    for (const change of event.changed) {
+    for (const change of event.changed.flatMap(unfolded)) {
       const before = this.rows.get(keyOf(change));
       if (!before && !isWhole(change)) continue; // the list that is under way has it
       const row = { ...before, ...change } as Row;
@@ -107,6 +109,11 @@ export class Ranks {
   withThread(threadId: number): Row | undefined {
     return [...this.rows.values()].find((row) => row.threadId === threadId);
   }
+}
+
+function unfolded(changes: Changes): Change[] {
+  const ranks = typeof changes.rank === 'number' ? [changes.rank] : changes.rank;
+  return ranks.map((rank) => ({ ...changes, rank }));
 }
 
 /** Of a rank that is new the event has all. */
