@@ -20,6 +20,7 @@ TAIL = "}]}]}"
 def row(rank: int, state: str = "running", **more: Any) -> dict[str, Any]:
     """A row of `list`."""
     unknown: dict[str, Any] = {"worker": None, "reason": None, "path": None, "line": None}
+    more = {"threadId": rank + 1, **more}
     coords = {"dp": rank // 2, "tp": rank % 2}
     known = {"rank": rank, "group": "job", "state": state, "host": f"node{rank // 2}"}
     return {**unknown, **known, "coords": coords, **more}

@@ -18,6 +18,7 @@ def row(rank: int, line: int | None = None, **more: Any) -> dict[str, Any]:
         "pid": 1,
         "group": "job",
         "coords": None,
+        "threadId": rank + 1,
     }
     return {"rank": rank, "state": state, "host": "h", **where, **rest, **more}
 

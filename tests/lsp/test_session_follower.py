@@ -25,7 +25,7 @@ Json = dict[str, Any]
 def row(line: int | None) -> Json:
     """What `list` and the event `ranks` say of rank 0: it stands at a line, or runs."""
     state, reason = ("running", None) if line is None else ("stopped", "step")
-    where = {"path": line and PROGRAM, "line": line, "host": "h", "pid": 1}
+    where = {"path": line and PROGRAM, "line": line, "host": "h", "pid": 1, "threadId": 1}
     return {"rank": 0, "group": "job", "worker": None, "state": state, "reason": reason, **where}
 
 

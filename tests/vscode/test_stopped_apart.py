@@ -32,7 +32,7 @@ for step in range(1_000_000):
     loss = rank + step  # here
     total += loss  # there
     mean = total / (step + 1)  # behind
-    print(rank, mean)
+    print(rank, mean)  # after
 """
 
 
@@ -84,6 +84,7 @@ async def test_the_focus_is_marked_and_the_others_run_to_it(
     await hint(window, "# behind", "0-3")
     await window.command("Ranks: Run All Ranks Here")
     await window.told(f"No rank is stopped at line {behind}, or all ranks are.")
+    await beside(window, behind)
 
 
 async def scopes(window: Window, here: int, there: int) -> None:
@@ -107,6 +108,18 @@ async def scopes(window: Window, here: int, there: int) -> None:
     await marked(window, there, "rank 3")
     await window.page.keyboard.press("Shift+Alt+n")
     await marked(window, here, "rank 0")
+
+
+async def beside(window: Window, behind: int) -> None:
+    """A step of others than the focus, which stays."""
+    await rank_row(window, 0).click(position=ON_THE_NAME)
+    await window.console("%scope 3")
+    await says(window, "F10 → 3", SOME)
+    await window.page.keyboard.press("F10")
+    await hint(window, "# after", "3")
+    await hint(window, "# behind", "0-2")
+    await marked(window, behind, "rank 0")
+    await window.shows("paused", "paused", "paused", "paused")
 
 
 async def says(window: Window, text: str, colour: str = "") -> None:
