@@ -118,7 +118,7 @@ async def beside(window: Window, behind: int) -> None:
     await window.page.keyboard.press("F10")
     await hint(window, "# after", "3")
     await hint(window, "# behind", "0-2")
-    await marked(window, behind, "rank 0")
+    await window.becomes(lambda: marks(window), lambda seen: [*seen] == [str(behind)], "the focus")
     await window.shows("paused", "paused", "paused", "paused")
 
 
