@@ -36,6 +36,7 @@ class Settings(Struct, frozen=True):
     scope: str = "auto"
     threads: str = "auto"
     classes_above: int = 64
+    values_across_ranks: str = "off"
     settle: float = 0.05
     line_patience: float = 0.3  # of output: for the rest of a line, before its pieces are shown
     late_settle: float = 0.1

@@ -123,7 +123,11 @@ ROUTES: Final[Mapping[str, Route[Parts]]] = {
     "stackTrace": Route(
         _owner, dap.StackTraceArguments, ("supportsDelayedStackTraceLoading",), observers=True
     ),
-    "scopes": Route(_owner, dap.FrameArguments, observers=True),
+    "scopes": Route(
+        lambda parts: parts.on_demand.evaluation.across_ranks.scopes,
+        dap.FrameArguments,
+        observers=True,
+    ),
     "variables": Route(
         lambda parts: parts.on_demand.evaluation.variables,
         dap.VariablesArguments,
@@ -300,12 +304,14 @@ class OnDemand(Struct, eq=False, dict=True):
         from dap_mux.engine.debug_console.console import Console
         from dap_mux.engine.debug_console.evaluate import Evaluation
         from dap_mux.engine.debug_console.merged_values import HoverEvaluator, RankSetEvaluator
+        from dap_mux.engine.values.across_ranks import AcrossRanks
 
         core, meshes, fan_out, inspector = self._core, self._meshes, self._fan_out, self._inspector
         evaluator = RankSetEvaluator(core, fan_out, meshes, self._values)
         console = Console(core, self._view, meshes, self._values, evaluator, self._on_behalf)
         hovers = HoverEvaluator(core, inspector, fan_out, self._values)
-        return Evaluation(core, inspector, console.call, self._values, evaluator, hovers)
+        across = AcrossRanks(core, inspector, fan_out)
+        return Evaluation(core, inspector, console.call, self._values, evaluator, hovers, across)
 
     @cached_property
     def completions(self) -> ConsoleCompletions:

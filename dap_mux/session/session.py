@@ -155,6 +155,7 @@ def settings_of(
         scope=config.scope,
         threads=config.threads,
         classes_above=config.classes_above,
+        values_across_ranks=config.values_across_ranks,
         settle=config.settle,
         step_grace=config.step_grace,
         request_timeout=config.request_timeout,

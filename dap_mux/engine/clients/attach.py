@@ -34,7 +34,7 @@ PERSONAL: Final = frozenset(
     envFile events host insecure internalConsoleOptions listen listenAddress logDir name
     pathMappings port postDebugTask preLaunchTask presentation processId purpose python pythonArgs
     pythonPath ranks request role serverReadyAction tlsCa tlsCert tlsKey token tokenFile type
-    variablePresentation verbosity workspaceFolder""".split()
+    valuesAcrossRanks variablePresentation verbosity workspaceFolder""".split()
 )
 # The values of attributes that are not given: debugpy's defaults, and ours.
 DEFAULTS: Final[Body] = {
@@ -102,6 +102,7 @@ OURS: Final = frozenset(
         "view",
         "scope",
         "threads",
+        "valuesAcrossRanks",
         "mesh",
         "pathMappings",
         "workspaceFolder",

@@ -22,6 +22,7 @@ from dap_mux.engine.messages import to_clients
 from dap_mux.engine.state.client import ClientRequest
 from dap_mux.engine.state.selection import focused
 from dap_mux.engine.state.session import SessionState
+from dap_mux.engine.values.across_ranks import AcrossRanks
 from dap_mux.engine.values.inspect import SHOWN, Inspector
 from dap_mux.pure.protocol.arguments import EvaluateArguments, ReferenceArguments
 from dap_mux.pure.protocol.exchange import Kind
@@ -104,6 +105,7 @@ class Evaluation(Struct, eq=False):
     _values: Values
     _evaluator: RankSetEvaluator
     _hovers: HoverEvaluator
+    across_ranks: AcrossRanks
 
     def evaluate(self, request: ClientRequest) -> None:
         """`evaluate`: a command of ours, an expression for several ranks, or one rank's Python."""
@@ -150,7 +152,7 @@ class Evaluation(Struct, eq=False):
         """`variables`: of several ranks' value from here, of one rank's from the rank."""
         reference = typed(request.arguments, ReferenceArguments).variablesReference
         if not self._values.trees.owns(reference):
-            self._inspector.to_owner(request)
+            self.across_ranks.variables(request)
             return
         to_clients.respond(
             self._core, request, {"variables": self._values.trees.children(reference)}
@@ -161,4 +163,5 @@ class Evaluation(Struct, eq=False):
         if self._values.trees.owns(typed(request.arguments, ReferenceArguments).variablesReference):
             to_clients.refuse(self._core, request, ONE_RANK)
             return
+        self.across_ranks.plain_value(request)
         self._inspector.to_owner(request)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections import Counter
@@ -283,6 +284,34 @@ def sparkline(counts: Sequence[int]) -> str:
     most = max(counts, default=0)
     steps = len(_BLOCKS) - 1
     return "".join(_BLOCKS[round(count / most * steps)] if count else " " for count in counts)
+
+
+_NO_NUMBER: Final = "×"
+
+
+def spread(numbers: Sequence[float | None], bars: int = 16) -> str:
+    """Return one bar for each number, from the lowest to the highest: `▁▁▁█▁`; `×` for none.
+
+    Of more numbers than `bars`, each bar is that of several the one furthest from the median.
+    """
+    finite = sorted(one for one in numbers if one is not None and math.isfinite(one))
+    if not finite:
+        return ""
+    low, high, middle = finite[0], finite[-1], finite[len(finite) // 2]
+
+    def distance(one: float | None) -> float:
+        return abs(one - middle) if one is not None and math.isfinite(one) else math.inf
+
+    def bar(one: float | None) -> str:
+        if one is None or not math.isfinite(one):
+            return _NO_NUMBER
+        share = (one / 2 - low / 2) / (high / 2 - low / 2) if high > low else 0.0
+        return _BLOCKS[round(share * (len(_BLOCKS) - 1))]
+
+    size = len(numbers)
+    ends = [size * index // bars for index in range(bars + 1)] if size > bars else range(size + 1)
+    parts = [numbers[start:end] for start, end in itertools.pairwise(ends)]
+    return "".join(bar(max(part, key=distance)) for part in parts)
 
 
 # Answers of many ranks to one command, folded: `{0-3,5-7}: 2.31 | {4}: nan`.

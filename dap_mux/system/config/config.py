@@ -181,6 +181,7 @@ class Config(Struct, frozen=True):
     scope: Literal["auto", "rank", "class", "all"]
     threads: Literal["auto", "main", "user", "all"]
     classes_above: int
+    values_across_ranks: Literal["off", "differing", "all"]
     settle: float
     step_grace: float
     request_timeout: float

@@ -247,6 +247,8 @@ OPTIONS: tuple[Option, ...] = (
            ALL, "the rows of a rank: one, one for each thread in user code, or all Python threads"),
     Option("classes_above", count(1, 1_000_000), 64,
            ALL, "with view auto, show classes if there are more ranks than this"),
+    Option("values_across_ranks", choice("off", "differing", "all"), "differing",
+           ALL, "which variables show how their values in other ranks differ"),
     Option("settle", seconds(10), 0.05,
            ALL, "stops of several ranks within this time are one event"),
     Option("step_grace", seconds(60), 0.6,

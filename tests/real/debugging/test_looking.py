@@ -6,10 +6,12 @@ The other half of `test_requests`: one test for each row of the table, values ch
 from __future__ import annotations
 
 from itertools import chain, product
+from typing import Final
 
 import pytest
 
 from dap_mux.client import RequestFailed
+from dap_mux.engine import Settings
 from tests.real.debugging.tour_program import (
     AFTER,
     BOTTOM,
@@ -24,8 +26,12 @@ from tests.real.debugging.tour_program import (
     locals_of,
     tour,
 )
+from tests.support.processes.commands import LIMIT
 
 pytestmark = pytest.mark.real
+ACROSS: Final = Settings(
+    request_timeout=2 * LIMIT, breakpoint_timeout=2 * LIMIT, values_across_ranks="differing"
+)
 
 
 class TestLooking:
@@ -66,6 +72,20 @@ class TestLooking:
             await finished(ranks)
             for one in ranks:
                 assert f"size {40 + one.rank + 2} both" in one.output
+
+    async def test_variables_that_differ(self) -> None:
+        """What is asked in a frame sees its variables, in every rank; the next stop asks anew."""
+        async with tour(AFTER, BOTTOM, settings=ACROSS) as (driver, ranks):
+            await driver.stopped(AFTER)
+            for rank in FOUR:
+                _, _, rows = await locals_of(driver, rank)
+                assert rows["size"]["value"] == f"{3 * (rank + 1)}  ▁▃▆█"
+            await driver.go_on()
+            await driver.stopped(BOTTOM)
+            _, _, rows = await locals_of(driver, 0)
+            assert not any("acrossRanks" in row for row in rows.values()), "all are equal there"
+            await driver.go_on()
+            await finished(ranks)
 
     async def test_evaluate(self) -> None:
         async with tour(AFTER) as (driver, ranks):

@@ -28,12 +28,15 @@ PATIENT: Final = Settings(request_timeout=2 * LIMIT, breakpoint_timeout=2 * LIMI
 
 @asynccontextmanager
 async def tour(
-    *breakpoints: int | Json, exceptions: tuple[str, ...] = (), arguments: tuple[str, ...] = ()
+    *breakpoints: int | Json,
+    exceptions: tuple[str, ...] = (),
+    arguments: tuple[str, ...] = (),
+    settings: Settings = PATIENT,
 ) -> AsyncIterator[tuple[Driver, list[Rank]]]:
     """Four ranks held at these breakpoints of the tour, and whoever drives them."""
     async with (
         debugpy_ranks(4, TOUR, arguments=arguments) as ranks,
-        driving(ranks, {TOUR: breakpoints}, settings=PATIENT, exceptions=exceptions) as driver,
+        driving(ranks, {TOUR: breakpoints}, settings=settings, exceptions=exceptions) as driver,
     ):
         yield driver, ranks
 

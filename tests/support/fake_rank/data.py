@@ -54,6 +54,7 @@ class FakeData:
         self.evidence: Any = None  # its answer to `why`, where it is not its program's stack
         self.lacks = "bytecode"  # "source": its Python is another one than the session's
         self._tells_evidence = False
+        self._has_local_values = False
         self.stacks: Any = None  # its answer to `stacks`, where it is not its program's stack
         self.meshes: list[Any] = []  # what its DeviceMesh objects say: names, sizes, its place
         self.clocks: Json = {}  # what it tells of its time-outs
@@ -206,10 +207,10 @@ class FakeData:
     def _answer_of(self, called: InjectedCall) -> str:
         """What a function of ours says in this rank."""
         match called.module, called.function:
-            case "timeout_probe", "look":
-                return json.dumps(self.clocks)
-            case "timeout_probe", _:
-                return "2"
+            case "timeout_probe", function:
+                return json.dumps(self.clocks) if function == "look" else "2"
+            case "local_values", form:
+                return self._local_values(form, *called.values)
             case "torch_state", "look":
                 about = {"torch": self.torch, "meshes": self.meshes, "compiled": self.compiled}
                 return json.dumps(about)
@@ -223,6 +224,14 @@ class FakeData:
                 return json.dumps(self.meshes)
             case _:
                 return ""
+
+    def _local_values(self, form: str, names: list[str]) -> str:
+        """Each value as its text, once the code for it is there."""
+        self._has_local_values |= form == "bring"
+        if not self._has_local_values:
+            return json.dumps({"lacks": self.lacks})
+        known = (name for name in names if name in self.values)
+        return json.dumps({name: (self.values[name], None) for name in known})
 
     def _value_in_frame(self, text: str) -> str:
         if text not in self.in_frames:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
@@ -43,6 +44,7 @@ EVIDENCE: Final = {
     _BUNDLE.bring(SAMPLE, compiled=True): InjectedCall("evidence", "bring", "bytecode"),
     _BUNDLE.bring(SAMPLE): InjectedCall("evidence", "bring", "source"),
 }
+_LOCALS: Final = re.compile(r"own\['local_values'\]\(own\['sent'\], (\[.*?\]), ")
 _HEADS: Final = dict(_heads())
 
 
@@ -51,6 +53,9 @@ def injected_call(expression: str) -> InjectedCall | None:
     """Take an expression apart; None for one that calls none of ours."""
     if expression in EVIDENCE:
         return EVIDENCE[expression]
+    if match := _LOCALS.search(expression):
+        form = "bring" if "'sent': " in expression else "ask"
+        return InjectedCall("local_values", form, f"{match[1]},")
     for head, (module, function) in _HEADS.items():
         if expression.startswith(head):
             return InjectedCall(module, function, expression[len(head) : -1].strip())
@@ -85,6 +90,8 @@ def shown(call: InjectedCall) -> str:
     name = _NAMES.get(call[:2], call.function)
     if call[:2] == ("evidence", "bring"):
         name = f"evidence, with {call.text}"
+    elif call.module == "local_values":
+        name = f"values, {call.function} {', '.join(*call.values)}"
     elif call.module == "file_probe" or call[:2] == ("torch_state", "look"):
         name = f"{name} {call.values[0]}"
     elif call.function in OF_VALUE:

@@ -17,6 +17,7 @@ from dap_mux.pure.insight.compare import (
     histogram,
     number_of,
     sparkline,
+    spread,
 )
 
 
@@ -183,3 +184,22 @@ def test_sparkline() -> None:
     assert sparkline([0, 1, 4, 8]) == " ▂▅█"
     assert sparkline([]) == ""
     assert sparkline([0, 0]) == "  "
+
+
+def test_spread_over_ranks() -> None:
+    """A bar for each, scaled from the lowest to the highest; no number is seen as such."""
+    assert spread([1.0, 1.0, 9.0, 5.0]) == "▁▁█▅"
+    assert spread([2.0, None, math.nan, 3.0]) == "▁××█"
+    assert spread([4.0, 4.0]) == "▁▁"
+    assert spread([None]) == spread([]) == ""
+    assert spread([-1.7e308, 1.7e308]) == "▁█"
+
+
+@pytest.mark.parametrize("odd", [0, 300, 511])
+def test_of_many_ranks_the_odd_one_is_seen(odd: int) -> None:
+    numbers: list[float | None] = [1.0 + rank / 1000 for rank in range(512)]
+    numbers[odd] = 340268.0
+    bars = spread(numbers)
+    assert len(bars) == 16
+    assert bars.index("█") == odd // 32
+    assert bars.count("▁") == 15
