@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.engine.conftest import Play
-from tests.engine.scenes import LINE, attached, values_are
+from tests.engine.scenes import LINE, all_stopped, attached, values_are
 
 EDGES = [2 + step / 5 for step in range(11)]
 
@@ -128,3 +130,34 @@ def test_objects_of_one_kind(play: Play) -> None:
     assert client.ask("evaluate", **watch).body["result"] == f"{{0-2}}: {masked}"
     (result,) = client.ask("cast", ranks="all", command="p model").body["results"]
     assert (result["ranks"], result["value"]) == ("0-2", masked)
+
+
+def test_values_at_the_last_stops(play: Play) -> None:
+    """The session keeps them for each expression, so a client that comes anew gets them, too."""
+    book, client = play.stopped(3)
+    losses = (("1", "1", "1"), ("2", "2", "9"), ("3", "3", "3"))
+    for number, values in enumerate(losses, 1):
+        values_are(book, "loss", *values)
+        for _ in range(2):
+            body = client.ask("compare", expression="loss", history=True).body
+            assert len(body["history"]) == number, "once for each stop"
+        with book.quietly("the next stop"):
+            client.ask("continue", threadId=book.thread(0))
+            all_stopped(book)
+    assert "history" not in client.ask("compare", expression="loss").body
+    other = attached(book, "other")
+    body = other.ask("compare", expression="loss", history=True).body
+    told = [(one["value"], one["outliers"]) for one in body["history"]]
+    assert told == [("1", ""), ("2", "2"), ("3", ""), ("3", "")]
+    assert len(other.ask("compare", expression="step", history=True).body["history"]) == 1
+
+
+def test_fifty_stops_are_kept(rehearse: Play) -> None:
+    book, client = rehearse.stopped(2)
+    body: dict[str, Any] = {}
+    for number in range(60):
+        values_are(book, "loss", str(number), str(number))
+        body = client.ask("compare", expression="loss", history=True).body
+        client.ask("continue", threadId=book.thread(0))
+        all_stopped(book)
+    assert [one["value"] for one in body["history"]] == [str(number) for number in range(10, 60)]

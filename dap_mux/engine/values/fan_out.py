@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Final, TypeAlias
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 
 from dap_mux.engine.messages import to_clients
 from dap_mux.engine.state.client import ClientRequest
+from dap_mux.engine.state.handles import Recent
 from dap_mux.engine.state.rank import Rank, Stop
+from dap_mux.engine.state.selection import focused
 from dap_mux.engine.state.session import Broadcast, SessionState
 from dap_mux.engine.state.threads import named, values_of
 from dap_mux.engine.stops.control import StopWaiters
@@ -22,6 +25,7 @@ from dap_mux.pure.protocol.messages import Body
 from dap_mux.pure.protocol.types import CompareArguments, ToleranceArguments
 from dap_mux.pure.protocol.validation import typed
 from dap_mux.pure.rank_sets import substitute
+from dap_mux.pure.rank_sets.world import DebuggeeId
 from dap_mux.pure.remote import MAX_PARSED_CHARS, call, is_expression, summarised
 
 TIMEOUT: Final = 5.0  # s
@@ -170,6 +174,17 @@ class _EncodedRequest:
 
 # `compare`: one expression in many ranks; equal values together, outliers named.
 
+MAX_WATCHED: Final = 64  # expressions whose values at the last stops are kept
+MAX_PAST: Final = 50  # stops
+MAX_PAST_CHARS: Final = 200  # of each value
+
+
+class _Past(Struct, eq=False):
+    """An expression at the last stops; `stops`: those of the ranks that were asked last."""
+
+    stops: dict[DebuggeeId, Stop]
+    entries: deque[Body] = field(default_factory=lambda: deque(maxlen=MAX_PAST))
+
 
 class Compare(Struct, eq=False):
     """The engine's part that answers `compare`."""
@@ -177,21 +192,47 @@ class Compare(Struct, eq=False):
     _core: SessionState
     _fan_out: FanOutEvaluator
     _meshes: Meshes
+    _past: Recent[tuple[str, str], _Past] = field(default_factory=lambda: Recent(MAX_WATCHED))
 
     def compare(self, request: ClientRequest) -> None:
         """`compare`: tensors and arrays are summarised in the rank."""
         arguments = typed(request.arguments, CompareArguments)
         tolerance = _tolerance(arguments)
+        asked: list[Rank] = []
 
         def answered(answers: Answers) -> None:
             body = body_of(self._core, answers, tolerance)
+            if arguments.history:
+                key = arguments.expression, arguments.ranks
+                body["history"] = self._kept(key, asked, self._entry(request, answers, body))
             to_clients.respond(self._core, request, body)
 
         def chosen(ranks: list[Rank]) -> None:
+            asked.extend(ranks)
             text = summarised(self._core.injected["tensor_summary"], arguments.expression)
             self._fan_out.evaluate(ranks, text, answered, arguments.timeout, depth=arguments.frame)
 
         self._meshes.choose(request, arguments.ranks, chosen)
+
+    def _entry(self, request: ClientRequest, answers: Answers, body: Body) -> Body:
+        """Return this stop: the value of the rank in focus, or else the commonest."""
+        rank = focused(self._core, request.client)
+        own = answers.values.get(rank.rank_id) if rank else None
+        values = [own.value] if own else [one["value"] for one in body["values"]]
+        return {"value": (values or [""])[0][:MAX_PAST_CHARS], "outliers": body["outliers"]}
+
+    def _kept(self, key: tuple[str, str], ranks: list[Rank], entry: Body) -> list[Body]:
+        """Return the last stops, this one among them: anew where no rank has moved on since."""
+        past = self._past.get(key)
+        if past is None:
+            past = self._past[key] = _Past({})
+        known = self._core.ranks
+        same = (id in known and known[id].stop is stop for id, stop in past.stops.items())
+        if past.entries and all(same):
+            past.entries.pop()
+        past.entries.append(entry)
+        past.stops = {rank.id: rank.stop for rank in ranks if rank.stop}
+        return [*past.entries]
 
 
 def _tolerance(arguments: CompareArguments) -> Tolerance:

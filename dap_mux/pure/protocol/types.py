@@ -18,13 +18,17 @@ class ToleranceArguments(Struct):
 
 
 class CompareArguments(Struct):
-    """Our `compare`; a bare number as `tolerance` is a relative one, `frame` 0 the innermost."""
+    """Our `compare`; a bare number as `tolerance` is a relative one, `frame` 0 the innermost.
+
+    `history`: also tell the values at the last stops at which it was asked so.
+    """
 
     expression: str
     ranks: str = "all"
     frame: Annotated[int, Meta(ge=0)] | None = None
     tolerance: Limit | ToleranceArguments = 0.0
     timeout: Limit = 5.0  # s
+    history: bool = False
 
 
 class ListArguments(Struct):
