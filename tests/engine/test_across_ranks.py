@@ -87,6 +87,16 @@ def test_a_stop_is_one_question(rehearse: Play) -> None:
     assert calls_of(texts, "local_values", "ask") == 1
 
 
+def test_in_many_ranks_fewer_names_are_asked(rehearse: Play) -> None:
+    """Their comparison would keep the session busy."""
+    book = rehearse(300, values_across_ranks="differing")
+    client = stopped(book)
+    for number in range(20):
+        values_are(book, f"v{number:02}", *["1"] * 299, "9")
+    marked = [name for name, row in rows(book, client).items() if "acrossRanks" in row]
+    assert marked == ["step", "loss", *(f"v{number:02}" for number in range(11))]
+
+
 def test_nobody_waits_for_a_silent_rank(rehearse: Play) -> None:
     """After 200 ms the answer has what there is; who still owes an answer is not asked again."""
     book = rehearse(3, values_across_ranks="differing")

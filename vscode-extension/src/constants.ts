@@ -10,6 +10,7 @@ export const SETTINGS = 'dapMux';
 export const Setting = {
   announce: 'announce',
   languageServer: 'languageServer',
+  valuesAcrossRanks: 'valuesAcrossRanks',
 } as const;
 
 export const Command = {
@@ -50,6 +51,7 @@ export const Command = {
   searchRanks: 'dapMux.searchRanks',
   setScope: 'dapMux.setScope',
   walkthrough: 'dapMux.walkthrough',
+  watch: 'dapMux.watch',
   why: 'dapMux.why',
 } as const;
 
@@ -68,6 +70,7 @@ export const View = {
   compare: 'dapMux.compare',
   scope: 'dapMux.scope',
   scopeHue: 'dapMux.scopeHue',
+  watch: 'dapMux.watch',
   why: 'dapMux.why',
 } as const;
 

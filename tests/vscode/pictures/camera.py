@@ -82,12 +82,20 @@ class Camera:
         await self.window.expand(VARIABLES, "Scope Locals")
 
     async def compare(self, variable: str, name: str, folder: Path = REVIEWED) -> None:
-        """Open the Compare view of a variable, and take it without the panel below."""
+        """Open the Compare view of a variable, and take it."""
+        await self._page("Compare Across Ranks", "#groups tbody tr", variable, name, folder)
+
+    async def watch(self, variable: str, name: str) -> None:
+        """Add a variable to the Parallel Watch, and take that."""
+        await self._page("Parallel Watch", "#watched td.values", variable, name, REVIEWED)
+
+    async def _page(self, menu: str, part: str, variable: str, name: str, folder: Path) -> None:
+        """Open a page of a variable, and take it without the panel below."""
         row = self.window.page.locator(
             f'{VARIABLES} .monaco-list-row[aria-label^="{variable}, value"]'
         )
-        await self.window.context_menu(row, "Compare Across Ranks")
-        await self.window.webview("#groups tbody tr")
+        await self.window.context_menu(row, menu)
+        await self.window.webview(part)
         await self.window.command("View: Toggle Panel Visibility")
         await self.point_at_nothing()
         await self.take(name, EDITOR, folder)

@@ -24,7 +24,7 @@ async def many_ranks(user: User, camera: Camera, count: int) -> None:
     user.script(SCRIPT)
     async with (
         fake_job(count, user.folder / "train.py") as job,
-        session(job.ports, settings=Settings()) as running,
+        session(job.ports, settings=Settings(values_across_ranks="differing")) as running,
     ):
         for rank in job.ranks:
             rank.data.values["loss"] = f"{2.25 + rank.number / 1000:.3f}"
@@ -51,6 +51,7 @@ async def many_ranks(user: User, camera: Camera, count: int) -> None:
             "Ranks: Cast to Ranks", f"rank-set-typed-{count}", "ranks(0:64:2)", "32 ranks"
         )
         await camera.compare("loss", f"compare-{count}")
+        await camera.watch("loss", f"watch-{count}")
         await window.open_file("train.py", FIRST)
         await _groups(camera, count)
         await window.leave()

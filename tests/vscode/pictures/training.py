@@ -46,6 +46,7 @@ async def four_ranks(user: User, server: CodeServer, opened: OpenWindow) -> None
     await _outputs(camera)
     await camera.compare("loss", "compare", MEDIA)
     await _export(camera)
+    await camera.watch("loss", "watch")
     await _breakpoint(camera)
     await _stale(camera, run)
     await _death(camera, user, run)

@@ -1,6 +1,7 @@
 /** Debug configurations of the type `dap-mux`: those offered, and what is added to the user's. */
 
 import * as vscode from 'vscode';
+import { Setting, SETTINGS } from '../constants';
 import { ConfigurationError, locateAdapter, NotReadyError } from '../logic/adapterLocation';
 import { attachTo, completed, isEmpty, LAUNCH, POD, REMOTE, TYPE } from '../logic/configurations';
 import { findDapMux } from '../python';
@@ -65,7 +66,8 @@ async function resolve(
   folder: Folder,
   configuration: vscode.DebugConfiguration,
 ): Promise<vscode.DebugConfiguration | undefined> {
-  const complete = completed(configuration, folder?.uri.fsPath);
+  const wanted: vscode.DebugConfiguration = { ...valuesAcrossRanks(folder), ...configuration };
+  const complete = completed(wanted, folder?.uri.fsPath);
   const location = locateAdapter(complete);
   if (location.kind === 'choose') {
     const session = await pickRunningSession(folder);
@@ -78,6 +80,13 @@ async function resolve(
   }
   const command = await findDapMux(folder, complete['python']);
   return command && withPods({ ...complete, [DAP_MUX_COMMAND]: command });
+}
+
+/** The user's setting, if there is one: the session's own configuration counts otherwise. */
+function valuesAcrossRanks(folder: Folder): { valuesAcrossRanks?: string } {
+  const found = vscode.workspace.getConfiguration(SETTINGS, folder?.uri).inspect<string>(Setting.valuesAcrossRanks);
+  const chosen = found?.workspaceFolderValue ?? found?.workspaceValue ?? found?.globalValue;
+  return chosen === undefined ? {} : { valuesAcrossRanks: chosen };
 }
 
 async function withPods(

@@ -8,10 +8,12 @@ import { registerStackCommands } from '../commands/stack';
 import { registerStacksCommands } from '../commands/stacks';
 import { ComparePanel } from '../compare/panel';
 import type { RankSessions } from '../ranks/rankSession';
+import { WatchPanel } from '../watch/panel';
 import { WhyPanel } from '../why/panel';
 import { DeathNotifications } from './deathNotifications';
 import { registerFocusMark } from './focusMark';
 import { registerGroupMarks } from './groupMarks';
+import { InlineValues } from './inlineValues';
 import { RanksTree } from './ranksTree';
 import { StacksTree } from './stacksTree';
 import { rememberDebugpy } from './rememberDebugpy';
@@ -24,8 +26,10 @@ export function registerRanks(context: vscode.ExtensionContext, sessions: RankSe
     tree,
     panel,
     new StacksTree(sessions),
+    new WatchPanel(sessions, panel, context.extensionUri),
     new WhyPanel(sessions, context.extensionUri),
     new DeathNotifications(sessions),
+    new InlineValues(sessions),
     registerStatusBar(sessions),
     registerFocusMark(sessions),
     registerGroupMarks(sessions),

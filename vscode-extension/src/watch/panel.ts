@@ -1,0 +1,225 @@
+/** The Parallel Watch: several expressions in all ranks, evaluated at each stop. */
+
+import { randomBytes } from 'node:crypto';
+import * as vscode from 'vscode';
+import { registerCommand, requireSession } from '../commands/registerCommand';
+import type { ComparePanel } from '../compare/panel';
+import { Command, View } from '../constants';
+import { csvOfAll, type FromPage, type Kept, type ToPage } from '../logic/watch/messages';
+import { shell, tableOf } from '../logic/watch/page';
+import { hasChanged, valuesOf, type WatchBody, type Watched } from '../logic/watch/row';
+import type { Moment } from '../logic/ranks/moves';
+import type { RankId } from '../logic/ranks/sets';
+import { variableItem } from '../logic/ranks/stackItems';
+import { Throttler } from '../logic/throttler';
+import type { RankSession, RankSessions } from '../ranks/rankSession';
+
+const UPDATE_INTERVAL_MS = 200;
+const TIMEOUT_S = 1; // a rank that is silent is named, and the others are shown
+const MAX_EXPRESSIONS = 20;
+
+interface Taken {
+  readonly session: RankSession;
+  readonly moment: Moment;
+}
+
+export class WatchPanel implements vscode.Disposable, vscode.WebviewPanelSerializer {
+  private panel: vscode.WebviewPanel | undefined;
+  private ready = false;
+  private watched: readonly Watched[] = [];
+  private ranks = 'all';
+  private taken: Taken | undefined;
+  private focus: RankId | undefined;
+  private readonly updates = new Throttler(() => this.update(), UPDATE_INTERVAL_MS);
+  private readonly disposables: vscode.Disposable[];
+
+  constructor(
+    private readonly sessions: RankSessions,
+    private readonly compare: ComparePanel,
+    private readonly root: vscode.Uri,
+  ) {
+    this.disposables = [
+      vscode.window.registerWebviewPanelSerializer(View.watch, this),
+      registerCommand(Command.watch, (...args) => {
+        const variable = variableItem(args);
+        this.add(variable?.expression ?? '');
+        this.open();
+      }),
+      sessions.onDidChange(() => {
+        if (this.hasMoved()) this.updates.schedule();
+      }),
+      vscode.debug.onDidChangeActiveStackItem(() => {
+        if (this.readFocus()) this.post();
+      }),
+    ];
+  }
+
+  deserializeWebviewPanel(panel: vscode.WebviewPanel): Thenable<void> {
+    this.adopt(panel);
+    return Promise.resolve();
+  }
+
+  private add(expression: string): void {
+    const known = this.watched.some((one) => one.expression === expression);
+    if (expression && !known && this.watched.length < MAX_EXPRESSIONS) {
+      this.watched = [...this.watched, { expression, body: null, problem: '', changed: false }];
+    }
+    this.again();
+  }
+
+  /** Evaluate once more, although nobody has moved. */
+  private again(): void {
+    this.taken = undefined;
+    this.post();
+    this.updates.schedule();
+  }
+
+  private open(): void {
+    if (this.panel) {
+      this.panel.reveal(undefined, false);
+      return;
+    }
+    const column = { viewColumn: vscode.ViewColumn.Beside, preserveFocus: false };
+    this.adopt(vscode.window.createWebviewPanel(View.watch, vscode.l10n.t('Parallel Watch'), column));
+  }
+
+  private adopt(panel: vscode.WebviewPanel): void {
+    this.panel = panel;
+    this.ready = false;
+    const dist = vscode.Uri.joinPath(this.root, 'dist', 'webview');
+    const at = (name: string): string => panel.webview.asWebviewUri(vscode.Uri.joinPath(dist, name)).toString();
+    panel.webview.options = { enableScripts: true, localResourceRoots: [dist] };
+    panel.webview.onDidReceiveMessage((message: FromPage) => void this.receive(message));
+    panel.onDidDispose(() => (this.panel = undefined));
+    panel.onDidChangeViewState(() => {
+      if (this.hasMoved()) this.updates.schedule();
+    });
+    panel.webview.html = shell({
+      nonce: randomBytes(16).toString('hex'),
+      source: panel.webview.cspSource,
+      script: at('watch.js'),
+      style: at('watch.css'),
+    });
+  }
+
+  /** Whether a rank has stopped that has not been asked there; a page that is not seen asks nobody. */
+  private hasMoved(): boolean {
+    const session = this.sessions.current;
+    if (!this.panel?.visible || !session || this.watched.length === 0) return false;
+    if (!session.ranks.all().some(({ state }) => state === 'stopped')) return false;
+    return this.taken?.session !== session || session.ranks.moves.since(this.taken.moment).length > 0;
+  }
+
+  private async update(): Promise<void> {
+    const session = this.sessions.current;
+    if (!session || !this.hasMoved()) return;
+    const moment = await session.moment(); // before: a rank may run on while the others answer
+    const asked = this.watched.map(({ expression }) => expression);
+    const answers = await Promise.all(asked.map((expression) => this.evaluate(session, expression)));
+    const known = new Map(answers.map((one) => [one.expression, one]));
+    this.watched = this.watched.map((one) => known.get(one.expression) ?? one);
+    this.taken = { session, moment };
+    this.readFocus();
+    this.post();
+    if (this.watched.some(({ expression }) => !known.has(expression))) this.again();
+  }
+
+  private async evaluate(session: RankSession, expression: string): Promise<Watched> {
+    const before = this.watched.find((one) => one.expression === expression)?.body ?? null;
+    try {
+      const args = { expression, ranks: this.ranks, timeout: TIMEOUT_S, history: true };
+      const body = await session.request<WatchBody>('compare', args);
+      return { expression, body, problem: '', changed: hasChanged(before, body) };
+    } catch (error) {
+      return { expression, body: null, problem: error instanceof Error ? error.message : String(error), changed: false };
+    }
+  }
+
+  /** Whether the editor shows another rank than before. */
+  private readFocus(): boolean {
+    const item = vscode.debug.activeStackItem;
+    const row = item && this.sessions.find(item.session.id)?.ranks.withThread(item.threadId);
+    const focus = row && { group: row.group, rank: row.rank };
+    if (!focus || (focus.rank === this.focus?.rank && focus.group === this.focus.group)) return false;
+    this.focus = focus;
+    return true;
+  }
+
+  private get kept(): Kept {
+    return { expressions: this.watched.map(({ expression }) => expression), ranks: this.ranks };
+  }
+
+  private post(): void {
+    const session = this.sessions.current;
+    const state = session ? '' : vscode.l10n.t('No session is running: these values are from the last stop.');
+    this.send({ type: 'show', html: tableOf(this.watched, this.focus), state, kept: this.kept });
+  }
+
+  private send(message: ToPage): void {
+    if (this.ready) void this.panel?.webview.postMessage(message);
+  }
+
+  private async receive(message: FromPage): Promise<void> {
+    try {
+      await this.handle(message);
+    } catch (error) {
+      this.send({ type: 'problem', message: error instanceof Error ? error.message : String(error) });
+    }
+  }
+
+  private async handle(message: FromPage): Promise<void> {
+    if (message.type === 'ready') this.restore(message.kept);
+    else if (message.type === 'export') await this.export();
+    else if (message.type === 'add') {
+      this.ranks = message.ranks || 'all';
+      this.add(message.expression);
+    } else if (message.type === 'remove') {
+      this.watched = this.watched.filter((_, index) => index !== message.row);
+      this.post();
+    } else if (message.type === 'go') await this.go(this.row(message.row), message.at);
+    else await this.detail(this.row(message.row));
+  }
+
+  private restore(kept: Kept | null): void {
+    this.ready = true;
+    if (kept && this.watched.length === 0) {
+      this.ranks = kept.ranks;
+      for (const expression of kept.expressions) this.add(expression);
+    }
+    this.again();
+  }
+
+  private async detail({ expression }: Watched): Promise<void> {
+    await this.compare.compare(requireSession(this.sessions), { expression, ranks: this.ranks, frame: null });
+  }
+
+  private row(index: number): Watched {
+    const found = this.watched[index];
+    if (!found) throw new Error(`no row ${index}`);
+    return found;
+  }
+
+  private async go({ body }: Watched, at: number): Promise<void> {
+    const [id] = (body && valuesOf(body)[at]?.ids) ?? [];
+    if (!id) return;
+    const args = { rank: id.rank, ...(id.group ? { group: id.group } : {}) };
+    await requireSession(this.sessions, this.taken?.session.debugSession.id).request('focus', args);
+  }
+
+  private async export(): Promise<void> {
+    const folder = vscode.workspace.workspaceFolders?.[0]?.uri;
+    const target = await vscode.window.showSaveDialog({
+      title: vscode.l10n.t('Export the values of all ranks'),
+      filters: { CSV: ['csv'] },
+      ...(folder ? { defaultUri: vscode.Uri.joinPath(folder, 'parallel-watch.csv') } : {}),
+    });
+    if (!target) return;
+    const group = this.sessions.current?.ranks.all()[0]?.group ?? 'job';
+    await vscode.workspace.fs.writeFile(target, Buffer.from(csvOfAll(this.watched, group)));
+  }
+
+  dispose(): void {
+    this.updates.dispose();
+    vscode.Disposable.from(...this.disposables, ...(this.panel ? [this.panel] : [])).dispose();
+  }
+}
