@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Annotated, Any, Final, NamedTuple, TypeAlias
 
@@ -19,7 +19,14 @@ from dap_mux.engine.values.fan_out import FanOutEvaluator
 from dap_mux.engine.values.inspect import Inspector
 from dap_mux.engine.values.replies import Answers
 from dap_mux.pure.errors import PeerFault, StaleHandle
-from dap_mux.pure.insight.compare import Comparison, compare, describe, number_of, spread
+from dap_mux.pure.insight.compare import (
+    Comparison,
+    Group,
+    compare,
+    describe,
+    number_of,
+    spread,
+)
 from dap_mux.pure.protocol.arguments import FrameArguments, ReferenceArguments
 from dap_mux.pure.protocol.exchange import Kind
 from dap_mux.pure.protocol.messages import Body, plain, raw
@@ -27,15 +34,17 @@ from dap_mux.pure.protocol.rank_messages import read_text
 from dap_mux.pure.protocol.validation import typed
 from dap_mux.pure.rank_sets import RankId
 from dap_mux.pure.rank_sets.world import DebuggeeId
-from dap_mux.pure.rank_values import in_short
+from dap_mux.pure.rank_values import MORE, in_short
 from dap_mux.pure.remote import PYTHON, Bundle
 
 TIMEOUT_S: Final = 0.2
 MAX_FRAMES: Final = 64  # whose variables somebody has looked at last
 MAX_NAMES: Final = 64  # of one frame
+# Values of all ranks: to compare one name in 512 ranks takes 8 ms, in which nothing else is done.
+MAX_VALUES: Final = 4096
+MIN_NAMES: Final = 8
 MAX_SET_CHARS: Final = 24  # longer sets are counted
 MAX_NOTED: Final = 2  # values of other ranks in one note
-MAX_SHOWN: Final = 60  # a longer value, an array's, gives way to its summary
 # Types as debugpy names them; the rank looks at the type itself. Of others nobody is asked.
 TYPES: Final = frozenset(
     """int float bool str NoneType Tensor Parameter DTensor ndarray ArrayImpl float16 float32
@@ -61,6 +70,7 @@ class Locals(NamedTuple):
 class Mark(NamedTuple):
     """How a value differs: `line`, a bar for each rank or some; `ranks`: the outliers."""
 
+    value: str  # this rank's, in short
     line: str
     ranks: str
     note: str  # `≠ {300} 340268`
@@ -191,7 +201,9 @@ class AcrossRanks(Struct, eq=False, dict=True):
             cast.waiting.append(then)
             return
         ranks = self._beside(shown) if cast is None and not self._busy else []
-        names = [row["name"] for row in rows if _is_simple(row)][:MAX_NAMES]
+        simple = sorted(filter(_is_simple, rows), key=_is_exact)
+        most = max(MIN_NAMES, MAX_VALUES // max(1, len(ranks)))
+        names = [row["name"] for row in simple[: min(most, MAX_NAMES)]]
         if len(ranks) < 2 or not names:
             then((cast.values or {}) if cast else {})
             return
@@ -254,10 +266,7 @@ class AcrossRanks(Struct, eq=False, dict=True):
             if mark is None:
                 row["value"] += f"  = {{{self._set(told)}}}" if every else ""
                 continue
-            value = row["value"]
-            if len(value) > MAX_SHOWN or "\n" in value:
-                value = told[own][0]
-            row["value"] = value + mark.text
+            row["value"] = (row["value"] if _is_exact(row) else mark.value) + mark.text
             row["acrossRanks"] = {"line": mark.line, "ranks": mark.ranks, "note": mark.note}
 
     def _mark_of(self, own: RankId, told: Mapping[RankId, ShortValue]) -> Mark | None:
@@ -266,20 +275,24 @@ class AcrossRanks(Struct, eq=False, dict=True):
         found, numbers = compared(told)
         line = spread([numbers.get(rank) for rank in sorted(told)]) if numbers else ""
         outliers = self._set(found.outliers) if found.outliers else ""
-        return Mark(line, outliers, self._note(own, found, numbers))
-
-    def _note(self, own: RankId, found: Comparison, numbers: Mapping[RankId, float]) -> str:
-        """Return `≠ {300} 340268`: outliers, or for an outlier the others."""
         wanted = own not in found.outliers and bool(found.outliers)
         groups = [one for one in found.groups if one.outlier is wanted and own not in one.ranks]
+        text, norm = told[own]
+        few = groups[:MAX_NOTED]
+        value, *texts = _rounded([norm or text, *(one.value for one in few)])
+        if norm is not None:
+            value = f"{text[: text.find(']') + 1]} norm {value}"
+        notes = [f"{{{self._set(one.ranks)}}} {each}" for one, each in zip(few, texts, strict=True)]
+        note = " ".join(notes) if groups == few else self._range(groups, numbers)
+        return Mark(value, line, outliers, f"≠ {note}")
+
+    def _range(self, groups: Sequence[Group], numbers: Mapping[RankId, float]) -> str:
+        """Return `{1-3} 0.0469 … 0.0904`, of texts how many there are."""
         ranks = [rank for one in groups for rank in one.ranks]
         known = describe(numbers[rank] for rank in ranks if rank in numbers)
-        if len(groups) > MAX_NOTED and known.min is not None and known.max is not None:
-            return f"≠ {{{self._set(ranks)}}} {known.min:.6g} … {known.max:.6g}"
-        texts = in_short([*(one.value for one in groups), ""])
-        pairs = zip(groups[:MAX_NOTED], texts, strict=False)
-        notes = [f"{{{self._set(one.ranks)}}} {text}" for one, text in pairs]
-        return " ".join(["≠", *notes, *(["…"] if len(groups) > MAX_NOTED else [])])
+        different = f"{len(groups)} values"
+        ends = different if known.min is None else f"{known.min:.6g} … {known.max:.6g}"
+        return f"{{{self._set(ranks)}}} {ends}"
 
     def _set(self, ranks: Iterable[RankId]) -> str:
         ids = sorted(ranks)
@@ -297,10 +310,21 @@ def compared(told: Mapping[RankId, ShortValue]) -> tuple[Comparison, dict[RankId
     return compare(texts), numbers if 2 * len(numbers) > len(told) else {}
 
 
+def _rounded(texts: Sequence[str]) -> list[str]:
+    """Return numbers in six digits, and whole where they would look alike."""
+    pairs = zip(texts, in_short([*texts, ""]), strict=False)
+    return [text if number_of(text) is None else short.replace(MORE, "") for text, short in pairs]
+
+
 def _is_simple(row: Mapping[str, Any]) -> bool:
     name = row["name"]
     known = row.get("type") in TYPES and isinstance(row.get("value"), str)
     return known and name.isidentifier() and not name.startswith("__")
+
+
+def _is_exact(row: Mapping[str, Any]) -> bool:
+    """Whether it is shown as it is; where there are too many, others come first: losses, norms."""
+    return row["type"] in {"int", "bool", "str", "NoneType"}
 
 
 def _rows(body: Body, key: str) -> list[Body]:
