@@ -111,7 +111,10 @@ def test_nobody_waits_for_a_silent_rank(rehearse: Play) -> None:
     assert found["loss"] == "1  ▁█"
     heard = len(book.rank(2).data.evaluated)
     assert rows(book, client, 1)["loss"]["value"] == "2  ▁█"
+    body = client.ask("variables", variablesReference=reference).body
+    assert "1  ▁█" in str(body), "it is asked for once more, for more may be known by now"
     assert len(book.rank(2).data.evaluated) == heard
+    assert asked(book, 0) == 3
 
 
 def test_ranks_that_run_or_stop_elsewhere_are_not_asked(rehearse: Play) -> None:

@@ -47,7 +47,7 @@ MAX_SET_CHARS: Final = 24  # longer sets are counted
 MAX_NOTED: Final = 2  # values of other ranks in one note
 # Types as debugpy names them; the rank looks at the type itself. Of others nobody is asked.
 TYPES: Final = frozenset(
-    """int float bool str NoneType Tensor Parameter DTensor ndarray ArrayImpl float16 float32
+    """int float bool str NoneType Tensor Parameter DTensor ndarray float16 float32
     float64 int8 int16 int32 int64 uint8 bool_ bfloat16""".split()
 )
 # What `marked` puts behind a value; an editor offers it for editing with the value.
@@ -212,7 +212,7 @@ class AcrossRanks(Struct, eq=False, dict=True):
         scope = f"{PYTHON}.globals()"  # debugpy evaluates in globals that have the frame's names
         value = f"own['local_values'](own['sent'], {names!r}, {scope})"
         texts = {True: self._bundle.ask(value), False: self._bundle.bring(value)}
-        sent = partial(self._sent, cast, ranks)
+        sent = partial(self._sent, reference, cast, ranks)
         self._fan_out.evaluate(
             ranks,
             lambda rank: texts[self._has_code.get(rank.id) is rank.connection],
@@ -234,9 +234,11 @@ class AcrossRanks(Struct, eq=False, dict=True):
         same = rank.stop is stop or (rank.stop is not None and rank.stop.frames == stop.frames)
         return rank.stopped and same and not owes
 
-    def _sent(self, cast: _Question, ranks: list[Rank], answers: Answers) -> None:
-        """Ranks have answered, or the time is up."""
+    def _sent(self, reference: int, cast: _Question, ranks: list[Rank], answers: Answers) -> None:
+        """Ranks have answered, or the time is up; then the next request asks once more."""
         self._busy = False
+        if answers.missing:
+            self._casts.pop(reference, None)
         values = cast.values = {}
         read = {text: _read(text) for text in {one.value for one in answers.values.values()}}
         for rank in ranks:

@@ -18,7 +18,9 @@ MAX_ELEMENTS = 1 << 22  # of an array on the CPU: the norm of a larger one takes
 MAX_CHARS = 100
 MAX_BITS = 256
 PLAIN = (int, float, bool, type(None))
-LIBRARIES = frozenset({"torch", "numpy", "jax", "jaxlib"})
+# A thread that outlives this, on another device or of jax, could abort the process at its end.
+TENSORS = frozenset({"Tensor", "Parameter", "DTensor"})
+DEVICES = frozenset({"cpu", "cuda"})
 
 _kept: dict[str, Any] = {}
 
@@ -50,7 +52,8 @@ def told_of(sent: dict[str, Any], value: Any) -> Told | None:
         long = kind is int and value.bit_length() > MAX_BITS
         return None if long else (repr(value), None)
     library = str(kind.__module__).partition(".")[0]
-    return summary_of(sent, value) if library in LIBRARIES and library in sys.modules else None
+    ours = library == "numpy" or (library == "torch" and kind.__name__ in TENSORS)
+    return summary_of(sent, value) if ours and library in sys.modules else None
 
 
 def summary_of(sent: dict[str, Any], value: Any) -> Told | None:
@@ -59,6 +62,8 @@ def summary_of(sent: dict[str, Any], value: Any) -> Told | None:
         exec(sent["tensor_summary"], _kept)  # noqa: S102
         # This copy of the module is ours alone, and nobody has asked for these values.
         _kept.update(DEVICE_WAIT=DEVICE_WITHIN, STATISTICS_WITHIN=DEVICE_WITHIN)
+    if getattr(getattr(value, "device", None), "type", "cpu") not in DEVICES:
+        return None
     elements = 1
     for size in getattr(value, "shape", ()):
         elements *= int(size)
