@@ -13,6 +13,7 @@ const VARIABLES = [
   { name: 'loss', acrossRanks: { note: '≠ {2} 340268' } },
   { name: 'batch' },
   { name: 'scale', acrossRanks: { note: '≠ {0} 1' } },
+  { name: 'model', acrossRanks: { note: '≠ {1-63} 1 … 63' } },
   { name: 'nowhere', acrossRanks: { note: '≠ {1} 1' } },
 ];
 const at = (line: number): string => TEXT[line] ?? '';

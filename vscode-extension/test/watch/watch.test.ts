@@ -53,6 +53,13 @@ describe('values', () => {
     expect(valuesOf(failed).map(({ set, kind }) => [set, kind])).toEqual([['all others (2)', 'value'], ['3', 'error'], ['2', 'missing']]);
   });
 
+  test('numbers are in short, unless they would look alike', () => {
+    const [one, other] = ['0.09038551498866008', '340268.32927038794'];
+    expect(valuesOf(bodyOf([['0', one], ['1', other]])).map(({ value }) => value)).toEqual(['0.0903855', '340268']);
+    const alike = ['0.123456789', '0.123456781'] as const;
+    expect(valuesOf(bodyOf([['0', alike[0]], ['1', alike[1]]])).map(({ value }) => value)).toEqual(alike);
+  });
+
   test('very many outliers are counted', () => {
     const many = bodyOf([...Array.from({ length: 12 }, (_, rank): [string, string, boolean] => [`${rank}`, `${rank}e9`, true]), ['12-99', '1']]);
     expect(valuesOf(many).map(({ set }) => set).at(-2)).toBe('4 more outliers');
@@ -71,8 +78,8 @@ describe('values', () => {
 describe('the page', () => {
   test('a table with heads for a screen reader, and a button for each set', () => {
     const html = tableOf([watched('loss', MANY, { changed: true })], { group: 'job', rank: 2 });
-    expect(html).toContain('<th scope="col">Rank 2</th>');
-    expect(html).toContain('<th scope="row">');
+    expect(html).toContain('<th scope="col" role="columnheader">Rank 2</th>');
+    expect(html).toContain('<th scope="row" role="rowheader">');
     expect(html).toContain('aria-label="outlier, 300: 340268. Go to rank 300"');
     expect(html).toContain('changed: </span>1.002');
     expect(html).toContain('{all others (511)}</button> 1 … 1.511');

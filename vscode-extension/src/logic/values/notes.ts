@@ -18,7 +18,7 @@ const MAX_LINES = 60;
 
 /** One note for each variable that differs, where it stands last above `line` or in it; lines count from 0. */
 export function notesFor(textOf: (line: number) => string, line: number, variables: readonly Variable[]): Note[] {
-  const left = new Map(variables.flatMap(({ name, acrossRanks }) => (acrossRanks ? [[name, acrossRanks.note]] : [])));
+  const left = new Map(variables.filter(isWorthANote).map(({ name, acrossRanks }) => [name, acrossRanks?.note ?? '']));
   const found: Note[] = [];
   for (let at = line; at >= Math.max(0, line - MAX_LINES) && left.size > 0; at--) {
     const text = withoutComment(textOf(at));
@@ -31,6 +31,11 @@ export function notesFor(textOf: (line: number) => string, line: number, variabl
     if (/^\s*(?:async\s+)?def\s/.test(text)) break;
   }
   return found;
+}
+
+/** A range says that the values of all ranks differ, as those of their numbers do: nobody asks why. */
+function isWorthANote({ acrossRanks }: Variable): boolean {
+  return acrossRanks !== undefined && !acrossRanks.note.includes(' … ');
 }
 
 function* words(text: string): Generator<[unknown, string | undefined, number]> {

@@ -4,7 +4,7 @@ import { escaped } from '../compare/drawing';
 import type { Shell } from '../compare/page';
 import { countedRanks, type RankId } from '../ranks/sets';
 import { chartSvg } from './chart';
-import { focusValue, historyOf, pointsOf, valuesOf, type Having, type Watched } from './row';
+import { focusValue, historyOf, pointsOf, sixDigits, valuesOf, type Having, type Watched } from './row';
 
 export function shell({ nonce, source, script, style }: Shell): string {
   const policy = `default-src 'none'; style-src ${source}; script-src 'nonce-${nonce}'`;
@@ -35,18 +35,19 @@ export function shell({ nonce, source, script, style }: Shell): string {
 /** The table; every element that does something has its row in `data-row`. */
 export function tableOf(watched: readonly Watched[], focus: RankId | undefined): string {
   if (watched.length === 0) return '<p class="none">No expression yet: add one above, or from the menu of a variable.</p>';
-  const head = ['Expression', focus ? `Rank ${focus.rank}` : 'This rank', 'Across ranks', 'Values', 'Last stops', ''];
-  const cells = head.map((name) => (name ? `<th scope="col">${name}</th>` : '<td></td>')).join('');
+  const head = ['Expression', focus ? `Rank ${focus.rank}` : 'This rank', 'Values', 'Across ranks', 'Last stops', ''];
+  const cells = head.map((name) => (name ? `<th scope="col" role="columnheader">${name}</th>` : '<td role="cell"></td>')).join('');
   const rows = watched.map((one, index) => row(one, index, focus)).join('');
-  return `<table id="watched"><caption class="spoken">Expressions in all ranks, outliers first</caption><thead><tr>${cells}</tr></thead><tbody>${rows}</tbody></table>`;
+  return `<table id="watched" role="table"><caption class="spoken">Expressions in all ranks, outliers first</caption><thead><tr role="row">${cells}</tr></thead><tbody>${rows}</tbody></table>`;
 }
 
 function row({ expression, body, problem, changed }: Watched, index: number, focus: RankId | undefined): string {
   const remove = `<button type="button" class="remove" data-row="${index}" aria-label="Remove ${escaped(expression)}" title="Remove">✕</button>`;
-  const name = `<th scope="row"><button type="button" class="detail" data-row="${index}" title="Compare ${escaped(expression)} in detail">${escaped(expression)}</button></th>`;
-  const end = `<td>${remove}</td></tr>`;
-  if (!body) return `<tr class="error">${name}<td colspan="4">${escaped(problem || 'not evaluated yet')}</td>${end}`;
+  const name = `<th scope="row" role="rowheader"><button type="button" class="detail" data-row="${index}" title="Compare ${escaped(expression)} in detail">${escaped(expression)}</button></th>`;
+  const end = `<td role="cell" class="end">${remove}</td></tr>`;
+  if (!body) return `<tr role="row" class="error">${name}<td role="cell" class="values" colspan="4">${escaped(problem || 'not evaluated yet')}</td>${end}`;
   const own = focusValue(body, focus);
+  const inDigits = sixDigits(body.values.map(({ value }) => value));
   const mark = changed ? ' class="changed"' : '';
   const spoken = changed ? '<span class="spoken">changed: </span>' : '';
   const points = pointsOf(body);
@@ -55,8 +56,8 @@ function row({ expression, body, problem, changed }: Watched, index: number, foc
   const before = chartSvg({ points: past, about: `Values at the last ${past.length} stops`, clips: false });
   const values = valuesOf(body).map((one, at) => having(one, index, at)).join('');
   return (
-    `<tr>${name}<td class="own"><span${mark}>${spoken}${escaped(own ?? '—')}</span></td>` +
-    `<td>${across}</td><td class="values">${values}</td><td>${before}</td>${end}`
+    `<tr role="row">${name}<td role="cell" class="own"><span${mark}>${spoken}${escaped(own === undefined ? '—' : inDigits(own))}</span></td>` +
+    `<td role="cell" class="values">${values}</td><td role="cell">${across}</td><td role="cell">${before}</td>${end}`
   );
 }
 

@@ -59,9 +59,14 @@ function spaced(numbers: readonly number[], all: number): string | undefined {
   return even ? `${first}:${last + step >= all ? '' : last + 1}:${step}` : undefined;
 }
 
-function having(group: Group, all: number): Having {
-  const { ids, value, outlier, kind } = group;
-  return { set: inShort(ids, all), value, ids, outlier, kind };
+/** Shortens numbers, unless two of these would look alike then. */
+export function sixDigits(values: readonly string[]): (value: string) => string {
+  const shortened = (value: string): string => {
+    const number = numberOf(value);
+    return number !== undefined && Number.isFinite(number) && value.length > 8 ? short(number) : value;
+  };
+  const alike = new Set(values.map(shortened)).size < new Set(values).size;
+  return alike ? (value): string => value : shortened;
 }
 
 /** Outliers one by one, and everybody else as one. */
@@ -71,11 +76,15 @@ export function valuesOf(body: WatchBody): Having[] {
   const outliers = groups.filter(({ outlier }) => outlier);
   const others = groups.filter(({ kind, outlier }) => kind === 'value' && !outlier);
   const without = groups.filter(({ kind }) => kind !== 'value');
-  const shown = outliers.slice(0, MAX_OUTLIERS).map((group) => having(group, all));
+  const inDigits = sixDigits(groups.map(({ value }) => value));
+  const having = ({ ids, value, outlier, kind }: Group): Having => {
+    return { set: inShort(ids, all), value: inDigits(value), ids, outlier, kind };
+  };
+  const shown = outliers.slice(0, MAX_OUTLIERS).map(having);
   const hidden = outliers.slice(MAX_OUTLIERS);
   const more = hidden.length > 0 ? [together(hidden, `${hidden.length} more outliers`)] : [];
-  const rest = others.length <= MAX_APART ? others.map((group) => having(group, all)) : [together(others, '')];
-  return [...shown, ...more.map((one) => ({ ...one, outlier: true })), ...rest, ...without.map((one) => having(one, all))].map(
+  const rest = others.length <= MAX_APART ? others.map(having) : [together(others, '')];
+  return [...shown, ...more.map((one) => ({ ...one, outlier: true })), ...rest, ...without.map(having)].map(
     (one, _, every) => named(one, every),
   );
 }
