@@ -31,7 +31,7 @@ export function chartSvg({ points, about, clips }: Chart): string {
     const share = high === low ? 0.5 : Math.min(1, Math.max(0, (number - low) / (high - low)));
     return HEIGHT - 3 - share * (HEIGHT - TOP - 3);
   };
-  const line = clips && points.length > COLUMNS ? bars(points, x, y) : path(points, x, y, clips);
+  const line = clips && points.length > 2 * COLUMNS ? bars(points, x, y) : path(points, x, y, clips);
   const marks = points.map((point, index) => mark(point, x(index), y(point.number), clips)).join('');
   const labels = clips ? labelsOf(points, x) : '';
   const words = `${about}, from ${short(low)} to ${short(high)}${inWords(points, clips)}`;
@@ -71,7 +71,7 @@ function bars(points: readonly Point[], x: Place, y: Place): string {
     if (part.length === 0) continue;
     const heights = part.map(({ number }) => y(number));
     const at = x(Math.min(start + size / 2, points.length - 1)).toFixed(1);
-    drawn += `M${at} ${(Math.max(...heights) + 0.5).toFixed(1)}V${(Math.min(...heights) - 0.5).toFixed(1)}`;
+    drawn += `M${at} ${(Math.max(...heights) + 1).toFixed(1)}V${(Math.min(...heights) - 1).toFixed(1)}`;
   }
   return `<path class="line" d="${drawn}"/>`;
 }
