@@ -21,7 +21,8 @@ async def test_one_shots(user: User) -> None:
     run = await start(user, path, n=4, DAP_MUX_STEP_GRACE=str(LIMIT))
     await run.session()
     done = await user.does("cast", "all", "p", "rank")
-    assert (done.code, "waiting" in done.out) == (1, True), "an observer starts nothing"
+    words = "they wait for one before their first line"
+    assert (done.code, words in done.err) == (1, True), "an observer starts nothing"
 
     editor = await joined(run, {path: [loss]}, name="editor")
     await listed(editor, "line", *[loss] * 4)

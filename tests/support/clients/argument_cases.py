@@ -86,6 +86,7 @@ _ATTACH: Final = {
     "autoReload": {"enable": False, "pollingInterval": 1.0, "include": [], "exclude": []},
     "program": "/job/train.py",
     "clientOS": "unix",
+    "valuesAcrossRanks": "all",
 }
 
 

@@ -16,6 +16,7 @@ from dap_mux.pure.insight.why.picture import Doing, Picture, picture_of
 from dap_mux.pure.insight.why.verdict import (
     Verdict,
     busy_with,
+    calling,
     has_not_reached,
     look_at,
     place,
@@ -208,7 +209,8 @@ def exception_held(picture: Picture) -> Verdict | None:
     first = held[0].thread
     assert first is not None
     return Verdict(
-        f"{ranks(held[:1])} handles {first.handling} and stands still at {place(held[0].place)}",
+        f"{ranks(held[:1])} handles {first.handling} and stands still at {place(held[0].place)}"
+        f"{calling(held[0])}",
         suspects(held, picture),
         has_not_reached(held, picture),
         look_at(held),
@@ -222,7 +224,8 @@ LEAST_THREADS = 2
 def gil_held(picture: Picture) -> Verdict | None:
     """Code in C keeps Python's global lock, so that no other thread of the rank can run.
 
-    A rank that tells nothing, though its process runs and its threads ask for the lock.
+    A rank that tells nothing, though its process runs and its threads ask for the lock. One with
+    which the others get on meanwhile has only kept it for a while.
     """
     held = [
         one
@@ -233,7 +236,7 @@ def gil_held(picture: Picture) -> Verdict | None:
         and one.processes[-1].state not in STOPPED
         and one.waiting_for_gil >= LEAST_THREADS
     ]
-    if not held:
+    if not held or picture.moves:
         return None
     process = held[0].processes[-1]
     return Verdict(
