@@ -169,6 +169,7 @@ _ANYWHERE: Final[dict[str, Callable[[Ids], Json]]] = {
         "frame": 0,
         "tolerance": {"relative": 0.0, "absolute": 0.0},
         "timeout": 5.0,
+        "history": True,
     },
     "focus": lambda ids: {"rank": 0, "group": "job", "worker": None},
     "scope": lambda ids: {"value": "auto"},
