@@ -14,13 +14,13 @@ from PIL import Image
 from tests.support.processes.commands import User
 from tests.support.processes.run_command import start
 from tests.vscode.code_server import CodeServer
-from tests.vscode.pictures.camera import MEDIA, Camera
-from tests.vscode.scene import EXAMPLE, REDUCE, OpenWindow, configuration, stand
+from tests.vscode.pictures.camera import Camera
+from tests.vscode.scene import EXAMPLE, REDUCE, REPOSITORY, OpenWindow, configuration, stand
 from tests.vscode.workbench import VARIABLES, Row
 
 RANKS: Final = 8
 WRONG: Final = 2
-FILE: Final = MEDIA / "one-session.png"
+FILE: Final = REPOSITORY / "docs" / "one-session.png"
 COLOURS: Final = 255
 WIDTH: Final = 1000  # px
 MOST_BYTES: Final = 2 << 20
@@ -46,6 +46,7 @@ class Film:
 
     async def take(self, text: str, seconds: float) -> None:
         """Take the whole window, with a line of text under it."""
+        await self.camera.point_at_nothing()
         page = self.camera.window.page
         await page.evaluate(_CAPTION, text)
         whole = Image.open(BytesIO(await page.screenshot()))
@@ -57,7 +58,11 @@ class Film:
 
     def save(self) -> None:
         """Write the file. Raises AssertionError if it is too large or too long."""
-        colours = self.frames[-1].quantize(COLOURS)
+        width, height = self.frames[0].size
+        whole = Image.new("RGB", (width, height * len(self.frames)))
+        for number, frame in enumerate(self.frames):
+            whole.paste(frame, (0, height * number))
+        colours = whole.quantize(COLOURS)
         drawn = [frame.quantize(palette=colours, dither=Image.Dither.NONE) for frame in self.frames]
         drawn[0].save(
             FILE,
@@ -80,7 +85,7 @@ async def moving(user: User, server: CodeServer, opened: OpenWindow) -> None:
     await window.page.emulate_media(color_scheme="dark")
     film = Film(Camera(window))
     await window.conditional_breakpoint(EXAMPLE, REDUCE, "step == 5")
-    await film.take(f"dap-mux run -n {RANKS} train.py — one breakpoint, then F5", 2.5)
+    await film.take(f"dap-mux run -n {RANKS} data_parallel.py, a breakpoint, and F5", 2.5)
     await window.start(name)
     await stand(run, *["stopped"] * RANKS)
     await window.stands_at(REDUCE)
@@ -102,4 +107,4 @@ async def moving(user: User, server: CodeServer, opened: OpenWindow) -> None:
 
 
 def _is_wrong_rank(rows: list[Row]) -> bool:
-    return any("340268" in row.text for row in rows)
+    return any("unit='mm'" in row.text for row in rows)
