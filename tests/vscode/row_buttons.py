@@ -43,20 +43,23 @@ async def press(
     """Press a row's own button until a rank is so: a row that is drawn anew swallows the click.
 
     The window shows a move too late: a rank that ran on may be back at its line by then. A rank's
-    button is seen to work by that rank alone: another, which runs, may be named anew meanwhile.
+    button is seen to work by that rank alone, and a class's by ranks that were not so before:
+    another, which runs, may be named anew meanwhile.
     """
     row = window.page.locator(f'{RANKS} .monaco-list-row[aria-label^="{label}"]')
     await row.first.wait_for()
     listed = (await observer.request("list", timeout=LIMIT))["ranks"]
     seen = len(bodies(observer, "ranks"))
     one = re.match(r"rank (\d+)", label)
+    before = {rank["rank"] for rank in listed if effect(rank)}
 
     def moved() -> bool:
         kept = KeptRows()
         kept.replace(listed)
         told = (kept.update(body["changed"]) for body in bodies(observer, "ranks")[seen:])
         changed = [rank for changes in told for _, rank in changes]
-        return any(effect(rank) for rank in changed if one is None or rank["rank"] == int(one[1]))
+        numbers = {rank["rank"] for rank in changed if effect(rank)} - before
+        return bool(numbers if one is None else numbers & {int(one[1])})
 
     while not moved():
         with suppress(Late, TimeoutError):

@@ -9,9 +9,12 @@ interface Scope {
   readonly variablesReference: number;
 }
 
+const SAME_MOMENT = 1000; // ms
+
 /** Registered while a job is debugged only: beside a provider, VS Code makes no inline values of its own. */
 export class InlineValues implements vscode.InlineValuesProvider, vscode.Disposable {
   private registered: vscode.Disposable | undefined;
+  private last: { readonly key: string; readonly at: number; readonly found: Promise<readonly Variable[]> } | undefined;
   private readonly following: vscode.Disposable;
 
   constructor(private readonly sessions: RankSessions) {
@@ -34,13 +37,23 @@ export class InlineValues implements vscode.InlineValuesProvider, vscode.Disposa
     _: vscode.Range,
     { frameId, stoppedLocation }: vscode.InlineValueContext,
   ): Promise<vscode.InlineValue[]> {
-    const session = this.sessions.find(vscode.debug.activeDebugSession?.id);
-    const variables = session ? await localsOf(session, frameId) : [];
+    const id = vscode.debug.activeDebugSession?.id;
+    const session = this.sessions.find(id);
+    const variables = session ? await this.locals(session, `${id} ${frameId}`, frameId) : [];
     const line = Math.min(stoppedLocation.end.line, document.lineCount - 1);
     return notesFor((at) => document.lineAt(at).text, line, variables).map((note) => {
       const range = new vscode.Range(note.line, note.column, note.line, note.end);
       return new vscode.InlineValueText(range, note.text);
     });
+  }
+
+  /** VS Code asks again for each editor and each move of the focus, within moments. */
+  private locals(session: RankSession, key: string, frameId: number): Promise<readonly Variable[]> {
+    const now = Date.now();
+    if (this.last?.key !== key || now - this.last.at > SAME_MOMENT) {
+      this.last = { key, at: now, found: localsOf(session, frameId) };
+    }
+    return this.last.found;
   }
 
   dispose(): void {
