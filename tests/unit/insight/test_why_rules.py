@@ -160,6 +160,25 @@ class TestWhatAllMustAgreeOn:
         found = verdict(root, further, further, further)
         assert (found.name, accused(found)) == ("mismatched-collective", [0])
 
+    def test_another_way_to_meet(self) -> None:
+        """A file on this node's disk; what follows a question mark is each rank's own."""
+        nodes = ("node-0", "node-0", "node-1", "node-0")
+        joins = [
+            in_torch("init_process_group", rank=rank, init_method=f"file:///{node}?rank={rank}")
+            for rank, node in enumerate(nodes)
+        ]
+        found = verdict(*joins)
+        assert (found.name, accused(found)) == ("mismatched-collective", [2])
+        assert "by file:///node-1, not by file:///node-0," in found.sentence
+        assert verdict(joins[0], joins[1], joins[3]).name == "undecided"
+
+    def test_few_are_in_a_collective_where_most_send_and_receive(self) -> None:
+        """Nobody knows with whom, as of `batch_isend_irecv`; no rank does anything else."""
+        exchanges = at(20, (C10D, "wait", 7), call=Call("work.wait()"))
+        found = verdict(exchanges, exchanges, in_torch("all_reduce", 30), exchanges)
+        assert (found.name, accused(found)) == ("mismatched-collective", [2])
+        assert verdict(exchanges, in_torch("all_reduce", 30)).name == "undecided"
+
     def test_a_world_of_another_size(self) -> None:
         sizes = (4, 4, 6, 4)
         joins = [

@@ -18,7 +18,7 @@ from dap_mux.pure.insight.why.verdict import (
     verb,
     who_waits,
 )
-from dap_mux.pure.insight.why.waits import PASSED_BY_SOME, PORT, SENDS, Wait, plain
+from dap_mux.pure.insight.why.waits import PASSED_BY_SOME, PORT, SENDS, UNKNOWN_PEER, Wait, plain
 
 MOST_PAIRS = 4
 Difference = tuple[Callable[[Wait], str], Callable[[Wait], Hashable]]
@@ -142,11 +142,14 @@ def _called_twice(picture: Picture) -> Verdict | None:
 def _by_place(picture: Picture) -> Verdict | None:
     """All ranks wait, and a few of them at another place than most, as is not known more closely.
 
-    Each of them is in a collective without a number, or waits for a key in the store.
+    Each of them is in a collective without a number, or waits for a key in the store; or most are
+    in sends and receives whose peers nobody knows.
     """
     waiting = picture.waiting
     waits = [one.wait for one in waiting if one.wait is not None]
-    if len(waiting) < len(picture.live) or not all(wait.by_place for wait in waits):
+    unknown = sum(wait.kind == UNKNOWN_PEER for wait in waits)
+    told = all(wait.by_place for wait in waits) or 2 * unknown > len(waits)
+    if len(waiting) < len(picture.live) or not told:
         return None
     places = Counter(wait.called_at for wait in waits).most_common(2)
     most, count = places[0] if places else ((), 0)

@@ -117,8 +117,11 @@ OF_ANY_SPELLING: Final = ("allgather", "allreduce", "alltoall", "reducescatter")
 """How names of collectives begin, whatever follows: each torch has another `all_gather_single`."""
 NEW_GROUP: Final = "new_group"
 PORT: Final = "port"
+INIT_METHOD: Final = "init_method"
+MAX_TEXT: Final = 200
 STORE: Final = "Store."
 UNKNOWN_KIND: Final = "a collective"
+UNKNOWN_PEER: Final = "a send or receive"
 ASKS: Final = ("get_", "is_")
 """How functions of torch.distributed begin that wait for nobody: a loop may call them always."""
 ROOTS: Final = frozenset({"broadcast", "gather", "reduce", "scatter"})
@@ -133,7 +136,7 @@ TORCH_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "scatter": ("src", "group_src"),
     "gather": ("dst", "group_dst"),
     "reduce": ("dst", "group_dst"),
-    JOINS: ("rank", "world_size"),
+    JOINS: ("rank", "world_size", INIT_METHOD),
     "_create_c10d_store": ("rank", "world_size", "hostname", "port"),
     "_new_group_with_tag": ("ranks",),
 }
@@ -293,6 +296,8 @@ def _with_agreed(wait: Wait, told: Mapping[str, Any]) -> Wait:
     if wait.kind == JOINS:
         names = {"hostname": "at host {}", PORT: "at port {}", "world_size": "for {} ranks"}
         agreed = {name: text.format(told[name]) for name, text in names.items() if name in told}
+        if INIT_METHOD in told:  # what follows a question mark may be a rank's own
+            agreed[INIT_METHOD] = f"by {str(told[INIT_METHOD])[:MAX_TEXT].partition('?')[0]}"
         own = told["rank"] if _is_rank_number(told.get("rank")) else -1
         return replace(wait, agreed=agreed, calls_itself=own)
     if wait.plain in ROOTS:
@@ -395,7 +400,7 @@ def _recorded(sample: Sample, stack: Stack, kind: str, call: Call | None) -> Wai
     here = _line_of(stack)
     found = ([one for one in found if one.place == here] or found)[:1]  # it holds up the others
     if not kind and not found:
-        return Wait("a send or receive") if call is not None else Wait(UNKNOWN_KIND)
+        return Wait(UNKNOWN_PEER) if call is not None else Wait(UNKNOWN_KIND)
     if not found or (plain(kind) in POINT_TO_POINT and not same):  # gloo records none of those
         return (_told_by(call, kind) if call is not None else Wait(kind)) if kind else None
     wait = _of_record(found[0])

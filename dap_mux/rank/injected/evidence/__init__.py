@@ -26,7 +26,7 @@ TORCH_NAMES = {
     "scatter": ("src", "group_src"),
     "gather": ("dst", "group_dst"),
     "reduce": ("dst", "group_dst"),
-    "init_process_group": ("rank", "world_size"),
+    "init_process_group": ("rank", "world_size", "init_method"),
     "_create_c10d_store": ("rank", "world_size", "hostname", "port"),
     "_new_group_with_tag": ("ranks",),
 }  # as in pure/insight/why/waits.py
