@@ -26,7 +26,8 @@ from dap_mux.system.config import LaunchOptions, RunOptions
 from dap_mux.system.user_files import open_regular
 
 if TYPE_CHECKING:
-    from dap_mux.pure.insight.end_of_job import Ended, EndOfJob
+    from dap_mux.pure.insight.end_of_job import EndOfJob
+    from dap_mux.pure.insight.ended import Ended
 
 logger = logging.getLogger("dap_mux.session")
 
@@ -67,7 +68,7 @@ def left_behind(
     Files of another process are not its own: a launcher's second rank may have had the number.
     """
     # Here, as below, because an editor waits for what its adapter imports.
-    from dap_mux.pure.insight.end_of_job import Ended, Written  # noqa: PLC0415
+    from dap_mux.pure.insight.ended import Ended, Written  # noqa: PLC0415
     from dap_mux.rank.black_box import CRASH, END, PRINTED, printed  # noqa: PLC0415
 
     written = None
@@ -126,7 +127,7 @@ class Endings:
 
     def of_launcher(self, folder: Path) -> Ended | None:
         """Return the last failure of the job's programs that are no ranks, None for none."""
-        from dap_mux.pure.insight.end_of_job import Ended, Written  # noqa: PLC0415
+        from dap_mux.pure.insight.ended import Ended, Written  # noqa: PLC0415
         from dap_mux.rank.black_box import END, EXITED  # noqa: PLC0415
 
         found = None

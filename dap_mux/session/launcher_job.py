@@ -43,7 +43,7 @@ from dap_mux.system.config.options import Address
 from dap_mux.system.temporary_folders import log_folder
 
 if TYPE_CHECKING:
-    from dap_mux.pure.insight.end_of_job import Ended
+    from dap_mux.pure.insight.ended import Ended
 
 # The clusters that a launched job meets become part of its session.
 

@@ -74,7 +74,7 @@ class TestLooking:
                 assert f"size {40 + one.rank + 2} both" in one.output
 
     async def test_variables_that_differ(self) -> None:
-        """What is asked in a frame sees its variables, in every rank; the next stop asks anew."""
+        """An expression sees the frame's variables in every rank; each stop evaluates it again."""
         async with tour(AFTER, BOTTOM, settings=ACROSS) as (driver, ranks):
             await driver.stopped(AFTER)
             for rank in FOUR:

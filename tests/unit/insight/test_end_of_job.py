@@ -9,8 +9,9 @@ from typing import Final
 import pytest
 from msgspec.structs import replace
 
-from dap_mux.pure.insight.end_of_job import IN_PEACE, Ended, Written, end_of_job
+from dap_mux.pure.insight.end_of_job import end_of_job
 from dap_mux.pure.insight.end_of_job_block import lines_of
+from dap_mux.pure.insight.ended import IN_PEACE, Ended, Written
 
 COMMAND: Final = "-- torchrun train.py"
 CLOSED: Final = "Connection closed by peer [127.0.0.1]:4711"

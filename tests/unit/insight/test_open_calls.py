@@ -72,7 +72,7 @@ def test_an_open_call_alone_keeps_no_rank(other: RankEvidence) -> None:
 
 
 def test_a_call_that_has_not_returned_is_waited_for() -> None:
-    """Whatever the frames are; in another thread it says nothing of this one."""
+    """The frames do not matter; a call open in another thread says nothing of this thread."""
     called = replace(OPEN, kind="monitored_barrier", state="called", tid=7, place="")
     assert verdict(calls(called, path="/x/cpp.py"), at(LOAD, call=SLEEP)).evidence[0] == (
         "it has not reached monitored_barrier #41 of group dp"

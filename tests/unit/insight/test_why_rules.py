@@ -144,7 +144,7 @@ class TestWhatAllMustAgreeOn:
         assert (found.name, accused(found)) == ("not-joined", [3])
 
     def test_a_root_that_is_kept_where_others_have_passed(self) -> None:
-        """Who has got its part is a line further; the one in another call keeps all of them."""
+        """Ranks that have their part are a line further; a rank in another call blocks all."""
         root, further, other = (
             in_torch("broadcast", 10),
             in_torch("all_reduce", 11),
@@ -173,7 +173,7 @@ class TestWhatAllMustAgreeOn:
         assert verdict(joins[0], joins[1], joins[3]).name == "undecided"
 
     def test_few_are_in_a_collective_where_most_send_and_receive(self) -> None:
-        """Nobody knows with whom, as of `batch_isend_irecv`; no rank does anything else."""
+        """Their peers are unknown, as in `batch_isend_irecv`; every rank is in one or the other."""
         exchanges = at(20, (C10D, "wait", 7), call=Call("work.wait()"))
         found = verdict(exchanges, exchanges, in_torch("all_reduce", 30), exchanges)
         assert (found.name, accused(found)) == ("mismatched-collective", [2])

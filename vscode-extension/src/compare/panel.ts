@@ -1,6 +1,5 @@
 /** The Compare view: one expression on many ranks, in a webview beside the editor. */
 
-import { randomBytes } from 'node:crypto';
 import * as vscode from 'vscode';
 import { defineGroup } from '../commands/control';
 import { requireSession, UserError } from '../commands/registerCommand';
@@ -12,6 +11,7 @@ import type { FromPage, ToPage } from '../logic/compare/messages';
 import { shell, shown } from '../logic/compare/page';
 import type { Moment } from '../logic/ranks/moves';
 import type { RankSession, RankSessions } from '../ranks/rankSession';
+import { exportCsv, fillPanel, goToRank } from '../views/scriptedPanel';
 
 type Query = Omit<Comparison, 'body'>;
 
@@ -79,17 +79,8 @@ export class ComparePanel implements vscode.Disposable, vscode.WebviewPanelSeria
   private adopt(panel: vscode.WebviewPanel): void {
     this.panel = panel;
     this.ready = false;
-    const dist = vscode.Uri.joinPath(this.root, 'dist', 'webview');
-    const at = (name: string): string => panel.webview.asWebviewUri(vscode.Uri.joinPath(dist, name)).toString();
-    panel.webview.options = { enableScripts: true, localResourceRoots: [dist] };
-    panel.webview.onDidReceiveMessage((message: FromPage) => void this.receive(message));
-    panel.onDidDispose(() => (this.panel = undefined));
-    panel.webview.html = shell({
-      nonce: randomBytes(16).toString('hex'),
-      source: panel.webview.cspSource,
-      script: at('compare.js'),
-      style: at('compare.css'),
-    });
+    const receive = (message: unknown): Promise<void> => this.receive(message as FromPage);
+    fillPanel(panel, this.root, 'compare', shell, receive, () => (this.panel = undefined));
   }
 
   private post(): void {
@@ -174,15 +165,7 @@ export class ComparePanel implements vscode.Disposable, vscode.WebviewPanelSeria
 
   private async export(): Promise<void> {
     const { expression, body } = this.requireComparison();
-    const folder = vscode.workspace.workspaceFolders?.[0]?.uri;
-    const target = await vscode.window.showSaveDialog({
-      title: vscode.l10n.t('Export the values of all ranks'),
-      filters: { CSV: ['csv'] },
-      ...(folder ? { defaultUri: vscode.Uri.joinPath(folder, fileName(expression)) } : {}),
-    });
-    if (!target) return;
-    const group = this.sessions.current?.ranks.all()[0]?.group ?? 'job';
-    await vscode.workspace.fs.writeFile(target, Buffer.from(csvOf(body, group)));
+    await exportCsv(this.sessions, fileName(expression), (group) => csvOf(body, group));
   }
 
   private async groupOutliers(): Promise<void> {
@@ -191,9 +174,7 @@ export class ComparePanel implements vscode.Disposable, vscode.WebviewPanelSeria
 
   private async focus(index: number): Promise<void> {
     const [id] = groupsOf(this.requireComparison().body)[index]?.ids ?? [];
-    if (!id) return;
-    const args = { rank: id.rank, ...(id.group ? { group: id.group } : {}) };
-    await requireSession(this.sessions, this.taken?.session.debugSession.id).request('focus', args);
+    await goToRank(this.sessions, this.taken?.session.debugSession.id, id);
   }
 
   dispose(): void {

@@ -1,6 +1,5 @@
 /** The Parallel Watch: several expressions in all ranks, evaluated at each stop. */
 
-import { randomBytes } from 'node:crypto';
 import * as vscode from 'vscode';
 import { registerCommand, requireSession } from '../commands/registerCommand';
 import type { ComparePanel } from '../compare/panel';
@@ -13,6 +12,7 @@ import type { RankId } from '../logic/ranks/sets';
 import { variableItem } from '../logic/ranks/stackItems';
 import { Throttler } from '../logic/throttler';
 import type { RankSession, RankSessions } from '../ranks/rankSession';
+import { exportCsv, fillPanel, goToRank } from '../views/scriptedPanel';
 
 const UPDATE_INTERVAL_MS = 200;
 const TIMEOUT_S = 1; // a rank that is silent is named, and the others are shown
@@ -86,20 +86,11 @@ export class WatchPanel implements vscode.Disposable, vscode.WebviewPanelSeriali
   private adopt(panel: vscode.WebviewPanel): void {
     this.panel = panel;
     this.ready = false;
-    const dist = vscode.Uri.joinPath(this.root, 'dist', 'webview');
-    const at = (name: string): string => panel.webview.asWebviewUri(vscode.Uri.joinPath(dist, name)).toString();
-    panel.webview.options = { enableScripts: true, localResourceRoots: [dist] };
-    panel.webview.onDidReceiveMessage((message: FromPage) => void this.receive(message));
-    panel.onDidDispose(() => (this.panel = undefined));
     panel.onDidChangeViewState(() => {
       if (this.hasMoved()) this.updates.schedule();
     });
-    panel.webview.html = shell({
-      nonce: randomBytes(16).toString('hex'),
-      source: panel.webview.cspSource,
-      script: at('watch.js'),
-      style: at('watch.css'),
-    });
+    const receive = (message: unknown): Promise<void> => this.receive(message as FromPage);
+    fillPanel(panel, this.root, 'watch', shell, receive, () => (this.panel = undefined));
   }
 
   /** Whether a rank has stopped that has not been asked there; a page that is not seen asks nobody. */
@@ -169,7 +160,7 @@ export class WatchPanel implements vscode.Disposable, vscode.WebviewPanelSeriali
 
   private async handle(message: FromPage): Promise<void> {
     if (message.type === 'ready') this.restore(message.kept);
-    else if (message.type === 'export') await this.export();
+    else if (message.type === 'export') await exportCsv(this.sessions, 'parallel-watch.csv', (group) => csvOfAll(this.watched, group));
     else if (message.type === 'add') {
       this.ranks = message.ranks || 'all';
       this.add(message.expression);
@@ -201,21 +192,7 @@ export class WatchPanel implements vscode.Disposable, vscode.WebviewPanelSeriali
 
   private async go({ body }: Watched, at: number): Promise<void> {
     const [id] = (body && valuesOf(body)[at]?.ids) ?? [];
-    if (!id) return;
-    const args = { rank: id.rank, ...(id.group ? { group: id.group } : {}) };
-    await requireSession(this.sessions, this.taken?.session.debugSession.id).request('focus', args);
-  }
-
-  private async export(): Promise<void> {
-    const folder = vscode.workspace.workspaceFolders?.[0]?.uri;
-    const target = await vscode.window.showSaveDialog({
-      title: vscode.l10n.t('Export the values of all ranks'),
-      filters: { CSV: ['csv'] },
-      ...(folder ? { defaultUri: vscode.Uri.joinPath(folder, 'parallel-watch.csv') } : {}),
-    });
-    if (!target) return;
-    const group = this.sessions.current?.ranks.all()[0]?.group ?? 'job';
-    await vscode.workspace.fs.writeFile(target, Buffer.from(csvOfAll(this.watched, group)));
+    await goToRank(this.sessions, this.taken?.session.debugSession.id, id);
   }
 
   dispose(): void {

@@ -21,15 +21,8 @@ from dap_mux.pure.insight.why.evidence import (
     Thread,
     stack_of,
 )
-from dap_mux.pure.insight.why.waits import (
-    JOINS,
-    Wait,
-    is_in_loop,
-    is_worker,
-    longest_task,
-    task_threads,
-    wait_of,
-)
+from dap_mux.pure.insight.why.waits import JOINS, Wait, wait_of
+from dap_mux.pure.insight.why.workers import is_in_loop, is_worker, longest_task, task_threads
 from dap_mux.pure.rank_sets import RankId
 
 BUSY: Final = 0.2

@@ -2,29 +2,14 @@
 
 import { groupsOf, nameOfSet, numberOf, short, summaryOf, type Comparison, type Group, type Statistics } from './answer';
 import { escaped, histogramSvg, sparklineSvg } from './drawing';
+import { scriptedPage, type Shell } from '../page';
 import { countedRanks } from '../ranks/sets';
 
-export interface Shell {
-  readonly nonce: string;
-  readonly source: string;
-  readonly script: string;
-  readonly style: string;
+export function shell(shell: Shell): string {
+  return scriptedPage(shell, 'Compare across ranks', FORM);
 }
 
-/** The page around the answer: nothing from elsewhere is loaded, and no script but ours runs. */
-export function shell({ nonce, source, script, style }: Shell): string {
-  const policy = `default-src 'none'; style-src ${source}; script-src 'nonce-${nonce}'`;
-  return `<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="UTF-8">
-<meta http-equiv="Content-Security-Policy" content="${escaped(policy)}">
-<meta name="viewport" content="width=device-width, initial-scale=1.0">
-<link rel="stylesheet" href="${escaped(style)}">
-<title>Compare across ranks</title>
-</head>
-<body>
-<form id="ask">
+const FORM = `<form id="ask">
 <label class="wide">Expression <input id="expression" type="text" spellcheck="false" autocomplete="off" required></label>
 <label>Ranks <input id="ranks" type="text" spellcheck="false" autocomplete="off" placeholder="all"></label>
 <button type="submit">Compare</button>
@@ -35,12 +20,7 @@ export function shell({ nonce, source, script, style }: Shell): string {
 <div id="actions" role="toolbar" aria-label="What to do with the answer" hidden>
 <button type="button" id="export">Export as CSV…</button>
 <button type="button" id="group">Make group of outliers…</button>
-</div>
-<main id="result"></main>
-<script nonce="${nonce}" src="${escaped(script)}"></script>
-</body>
-</html>`;
-}
+</div>`;
 
 export interface Shown {
   readonly summary: string;

@@ -1,36 +1,23 @@
 /** The page of the Parallel Watch. All that comes from ranks is escaped. Pure. */
 
 import { escaped } from '../compare/drawing';
-import type { Shell } from '../compare/page';
+import { scriptedPage, type Shell } from '../page';
 import { countedRanks, type RankId } from '../ranks/sets';
 import { chartSvg } from './chart';
 import { focusValue, historyOf, pointsOf, sixDigits, valuesOf, type Having, type Watched } from './row';
 
-export function shell({ nonce, source, script, style }: Shell): string {
-  const policy = `default-src 'none'; style-src ${source}; script-src 'nonce-${nonce}'`;
-  return `<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="UTF-8">
-<meta http-equiv="Content-Security-Policy" content="${escaped(policy)}">
-<meta name="viewport" content="width=device-width, initial-scale=1.0">
-<link rel="stylesheet" href="${escaped(style)}">
-<title>Parallel Watch</title>
-</head>
-<body>
-<form id="add">
+export function shell(shell: Shell): string {
+  return scriptedPage(shell, 'Parallel Watch', FORM);
+}
+
+const FORM = `<form id="add">
 <label class="wide">Add an expression <input id="expression" type="text" spellcheck="false" autocomplete="off" required></label>
 <label>Ranks <input id="ranks" type="text" spellcheck="false" autocomplete="off" placeholder="all"></label>
 <button type="submit">Add</button>
 <button type="button" id="export" class="second">Export as CSV…</button>
 </form>
 <p id="problem" role="alert" hidden></p>
-<p id="state" role="status"></p>
-<main id="result"></main>
-<script nonce="${nonce}" src="${escaped(script)}"></script>
-</body>
-</html>`;
-}
+<p id="state" role="status"></p>`;
 
 /** The table; every element that does something has its row in `data-row`. */
 export function tableOf(watched: readonly Watched[], focus: RankId | undefined): string {
