@@ -348,6 +348,17 @@ class TestSlowOrHanging:
         first = evidence(RankEvidence(("job", 0), Standing(), runs), *others)
         assert is_doubtful(found, first)
 
+    def test_a_rank_that_could_run_when_it_was_looked_at_but_naps_in_between(self) -> None:
+        """As where a debugger asks it: a loop with `sleep(0.01)` that waits for an ended rank."""
+        polling = self.sleeps("a", "a", "a")
+        looks = [
+            replace(one, threads=[replace(one.threads[0], state="R", switches=30 * number)])
+            for number, one in enumerate(polling.samples)
+        ]
+        gone = RankEvidence(("job", 0), Standing("exited"))
+        found = verdict(RankEvidence(("job", 0), Standing(), looks), gone)
+        assert (found.name, accused(found)) == ("process-gone", [1])
+
     def test_a_rank_that_only_looks_again_is_absent(self) -> None:
         found = verdict(self.sleeps("a", "a", "a"), in_torch("broadcast"), in_torch("broadcast"))
         assert (found.name, accused(found)) == ("not-joined", [0])

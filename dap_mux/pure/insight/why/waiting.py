@@ -114,7 +114,7 @@ def slow_rank(picture: Picture) -> Verdict | None:
 
     No other rank moves meanwhile. A rank that counts and sleeps in between is not slow.
     """
-    slow = [one for one in picture.elsewhere if one.moves and not (one.counts and one.has_slept)]
+    slow = [one for one in picture.elsewhere if one.moves and not (one.counts and one.sleeps)]
     if not slow or not picture.waiting or len(slow) + len(picture.waiting) < len(picture.live):
         return None
     if len(slow) >= len(picture.waiting) or picture.moves or picture.awaits_results:
