@@ -7,7 +7,7 @@ import pytest
 from tests.real.command_line.test_attach_command import LOOP
 from tests.real.driving import StartRanks
 from tests.support.clients.consoles import PipedConsole
-from tests.support.processes.commands import LIMIT, User
+from tests.support.processes.commands import LIMIT, User, line_of
 from tests.support.processes.run_command import WAIT, log, start
 from tests.support.processes.waiting import until
 
@@ -51,12 +51,13 @@ async def test_ranks_that_wait_for_one(user: User) -> None:
 
 async def test_a_console_of_attach(user: User, start_ranks: StartRanks) -> None:
     """Its session ends with it, and the ranks run on."""
-    ranks = await start_ranks(2, user.script(LOOP), arguments=[str(user.folder / "go")])
+    path = user.script(LOOP)
+    ranks = await start_ranks(2, path, arguments=[str(user.folder / "go")])
     endpoints = [f"127.0.0.1:{rank.port}" for rank in ranks]
     attach = await user.start("attach", "--console", *endpoints, piped=True)
     console = PipedConsole(attach)
     await console.does("wait all running")
-    said = await console.does("on 1 pause")
+    said = await console.does(f"on 1 b {path}:{line_of(path, 'step')}")
     await console.sees("1 stopped at train.py:")
     assert "error" not in said
     assert (await console.does("on 1 p number > 0")).endswith("True\n")
