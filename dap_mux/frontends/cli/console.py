@@ -131,8 +131,7 @@ async def open_console(
     screen = screen_for_stdout(errors_apart=True)
     console = Console(client, screen, shows_output=shows_output, words=config.words)
     console.breakpoints.folders = tuple(str(Path(path).parent) for path in session.entry)
-    for path, line in entry.items():
-        console.breakpoints.remember(path, line)
+    console.breakpoints.stop_first(entry)
     return console
 
 

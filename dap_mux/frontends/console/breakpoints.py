@@ -6,7 +6,7 @@ import ast
 import asyncio
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
@@ -32,6 +32,9 @@ LOOK: Final = (
 """In a rank: where it would find a file."""
 MAX_FOUND: Final = 4096  # characters of an answer with the places of a file
 ASK_S: Final = 5.0
+BEGIN_S: Final = 10.0
+"""Ranks that wait for a debugger come to their first line within a second of its arrival."""
+BEGUN: Final = ("stopped", "exited", "lost")
 
 
 @dataclass(frozen=True)
@@ -110,17 +113,58 @@ class Breakpoints:
         self.all: list[Breakpoint] = []  # in the order in which they were set
         self.folders: tuple[str, ...] = ()  # of the programs that ranks will run
         self._count = 0
+        self._first: Mapping[str, int] = {}
+        self._is_first = False  # ranks stop at these lines
+        self._arrived: list[Row] = []  # there, while others are still to come
+        self._begun: set[RankId] = set()
         client.listen(self._event)
 
-    def remember(self, path: str, line: int) -> None:
-        """Add one that was set when the console attached."""
-        self._count += 1
-        self.all.append(Breakpoint(self._count, path, line, line, inside=_function_at(path, line)))
+    def stop_first(self, lines: Mapping[str, int]) -> None:
+        """Know the first lines of programs, at which ranks were told to stop for this console."""
+        self._first, self._is_first = lines, bool(lines)
+
+    async def begin(self) -> None:
+        """Wait until all ranks have come to their first line; none stops there again.
+
+        So a script, or somebody who types ahead, may say `c` as soon as there is a prompt. Raises
+        RequestFailed.
+        """
+        with suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self._until_begun(), BEGIN_S)
+        if self._is_first:
+            self._is_first = False
+            for path in self._first:
+                self.all = await self._send(self.all, path)
+
+    async def _until_begun(self) -> None:
+        while self._is_first and not self._all_begun():
+            await self._client.wait_for_change()
+
+    def _all_begun(self) -> bool:
+        rows = self._client.ranks.rows
+        self._begun |= {id for id, row in rows.items() if row["state"] in BEGUN}
+        return bool(rows) and self._begun >= {*rows}
+
+    def gathered(self, stops: list[Row]) -> list[Row]:
+        """Return the stops to tell of: those at the first line together, the last one's."""
+        if not self._is_first:
+            return stops
+        self._arrived += [row for row in stops if self._is_at_first(row)]
+        others = [row for row in stops if not self._is_at_first(row)]
+        if not self._all_begun():
+            return others
+        arrived, self._arrived = self._arrived, []
+        return [*arrived, *others]
+
+    def _is_at_first(self, row: Row) -> bool:
+        return bool(row["reason"] == "breakpoint" and self._first.get(row["path"]) == row["line"])
 
     def stopping(self, row: Row) -> str:
         """Return `breakpoint 2` for a rank that has stopped at one, the row's reason otherwise."""
         numbers = [str(each.number) for each in self.all if each.stops(row)]
-        return f"breakpoint {' or '.join(numbers)}" if numbers else str(row["reason"])
+        if numbers:
+            return f"breakpoint {' or '.join(numbers)}"
+        return "first line" if self._is_at_first(row) else str(row["reason"])
 
     async def drop_temporary(self, rows: Iterable[Row]) -> None:
         """Remove the temporary ones at which ranks have stopped."""
@@ -223,10 +267,13 @@ class Breakpoints:
     async def _send(self, wanted: list[Breakpoint], path: str) -> list[Breakpoint]:
         """Send those of one file, "" for functions; return all with what the session says."""
         sent = [each for each in wanted if each.path == path and each.enabled]
-        arguments: dict[str, Any] = {"breakpoints": [each.to_dap() for each in sent]}
+        asked = [each.to_dap() for each in sent]
+        if self._is_first and path in self._first:
+            asked.append({"line": self._first[path]})
+        arguments: dict[str, Any] = {"breakpoints": asked}
         arguments |= {"source": {"path": path}} if path else {}
         request = "setBreakpoints" if path else "setFunctionBreakpoints"
-        results = (await self._client.request(request, arguments))["breakpoints"]
+        results = (await self._client.request(request, arguments))["breakpoints"][: len(sent)]
         updated = {
             each.number: await asyncio.to_thread(_with_result, each, result)
             for each, result in zip(sent, results, strict=True)

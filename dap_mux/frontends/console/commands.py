@@ -211,6 +211,7 @@ async def attach(console: Context, rest: str) -> None:
     """`attach RANK`, `attach NAME RANK`, or several ranks."""
     if not rest:
         raise UsageError("usage: attach RANK, or attach NAME RANK")
+    await console.breakpoints.begin()
     rows = await console.client.list_ranks(with_group(rest))
     stopped = [row for row in rows if row["state"] == "stopped"]
     if not stopped:
@@ -232,6 +233,7 @@ async def cast(console: Context, rest: str) -> None:
     if not rest:
         raise UsageError("usage: cast RANKS COMMAND, for example: cast ranks(0:4) p loss")
     ranks, command = split_leading(rest)
+    await console.breakpoints.begin()
     arguments = {"ranks": ranks, "command": command, "timeout": REQUEST_TIMEOUT_S}
     body = await console.client.request("cast", arguments, timeout_s=RANKS_TIMEOUT_S)
     show_cast(console.screen, body)

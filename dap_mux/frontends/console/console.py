@@ -319,7 +319,7 @@ class Console:
         if self.set is not None:
             stops = [now for before, now in others if settled(now) and not _same(before, now)]
             others = [change for change in others if not settled(change[1])]
-            if stops:
+            if stops := self.breakpoints.gathered(stops):
                 self._soon(self.set.say_stops(stops))
         for line in self.client.ranks.announcements(others):
             self.screen.say(line, "note")

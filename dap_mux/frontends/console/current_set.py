@@ -132,6 +132,7 @@ class CurrentSet:
 
     async def send(self, line: str) -> None:
         """Send a line to the set; if its ranks move, wait and say where."""
+        await self._console.breakpoints.begin()
         ranks = self.text
         word = line.split(maxsplit=1)[0]
         arguments = {"ranks": ranks, "command": line, "timeout": REQUEST_TIMEOUT_S}

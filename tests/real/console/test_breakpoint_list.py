@@ -59,35 +59,35 @@ async def test_lines_and_functions_have_one_list(user: User) -> None:
         return answered((await console.does(line)).splitlines())
 
     said = await says(f"b train.py:{loss}, number == 1")
-    assert said == [f"2: train.py:{loss} in step, if number == 1   (2 ranks)"]
-    assert await says("b report") == ["3: function report   (2 ranks)"]
+    assert said == [f"1: train.py:{loss} in step, if number == 1   (2 ranks)"]
+    assert await says("b report") == ["2: function report   (2 ranks)"]
     said = await says(f"on 1 tb {loss}")
-    assert said == [f"4: train.py:{loss} in step   (1 rank; temporary)"]
-    assert [line.partition(":")[0] for line in await says("b")] == ["1", "2", "3", "4"]
-
-    said_at_stop = await console.does("c")
-    assert f"1 stopped at train.py:{loss} step (breakpoint 2 or 4)\n" in said_at_stop
-    assert "(breakpoint 3)\n" in said_at_stop, "rank 0 has come to the function"
+    assert said == [f"3: train.py:{loss} in step   (1 rank; temporary)"]
     assert [line.partition(":")[0] for line in await says("b")] == ["1", "2", "3"]
 
-    assert await says("disable 3") == ["3: function report   (2 ranks; disabled)"]
     said_at_stop = await console.does("c")
-    assert f"0-1 stopped at train.py:{loss} step (breakpoint 2)\n" in said_at_stop
+    assert f"1 stopped at train.py:{loss} step (breakpoint 1 or 3)\n" in said_at_stop
+    assert "(breakpoint 2)\n" in said_at_stop, "rank 0 has come to the function"
+    assert [line.partition(":")[0] for line in await says("b")] == ["1", "2"]
+
+    assert await says("disable 2") == ["2: function report   (2 ranks; disabled)"]
+    said_at_stop = await console.does("c")
+    assert f"0-1 stopped at train.py:{loss} step (breakpoint 1)\n" in said_at_stop
     assert await says("number") == ["{0-1}: 1"]
-    said = await says("condition 2 number == 3")
-    assert said == [f"2: train.py:{loss} in step, if number == 3   (2 ranks)"]
+    said = await says("condition 1 number == 3")
+    assert said == [f"1: train.py:{loss} in step, if number == 3   (2 ranks)"]
     await says("c")
     assert await says("number") == ["{0-1}: 3"]
-    await says("condition 2")
-    assert await says("ignore 2 1") == [f"2: train.py:{loss} in step   (2 ranks; after 1 hits)"]
-    assert "not both" in (await says("condition 2 number == 4"))[0]
+    await says("condition 1")
+    assert await says("ignore 1 1") == [f"1: train.py:{loss} in step   (2 ranks; after 1 hits)"]
+    assert "not both" in (await says("condition 1 number == 4"))[0]
     await says("c")
     assert await says("number") == ["{0-1}: 5"]
 
-    assert await says("enable 3") == ["3: function report   (2 ranks)"]
+    assert await says("enable 2") == ["2: function report   (2 ranks)"]
     assert "has no breakpoint '9'" in (await says("cl 9"))[0]
-    cleared = [f"cleared 2: train.py:{loss} in step", "cleared 3: function report"]
-    assert await says("cl 2 3") == cleared
+    cleared = [f"cleared 1: train.py:{loss} in step", "cleared 2: function report"]
+    assert await says("cl 1 2") == cleared
     console.type("release all")
 
 

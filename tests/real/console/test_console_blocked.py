@@ -38,7 +38,7 @@ async def test_typing_outlasts_ctrl_c(tmux: Tmux, user: User) -> None:
     run(tmux, user, 2, script)
     await ready(tmux, "2 stopped")
     tmux.line(f"b {line_of(script, 'wait')}")
-    await tmux.shows("2: train.py:")
+    await tmux.shows("1: train.py:")
     await ready(tmux, "2 stopped")
     tmux.line("cast all c")
     await tmux.shows(f"stopped at train.py:{line_of(script, 'wait')}")
