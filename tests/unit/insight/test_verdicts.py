@@ -302,7 +302,10 @@ def test_a_process_that_stays_when_its_program_is_over() -> None:
     """The session has seen the end of the program; a process that works may be ending."""
     over = standing(silent(), state="exited")
     gone = standing(silent(), state="exited", exit_code=0)
-    stays, ends = ([Process(7, "S", cpu=at_once * n) for n in range(3)] for at_once in (0, 0.3))
+    stays, ends = (
+        [Process(7, "S", cpu=part * n, at=n) for n in range(3)]
+        for part in (0.02, 0.3)  # of a processor
+    )
     left = verdict(gone, seen(over, *stays))
     assert (named(left), left.next) == (("teardown", "1"), "dap-mux stacks pid:7")
     assert verdict(gone, seen(over, *ends)).name == "undecided"

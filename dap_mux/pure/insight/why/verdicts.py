@@ -12,7 +12,7 @@ from typing import Final
 
 from dap_mux.pure.insight.why.evidence import Evidence
 from dap_mux.pure.insight.why.mismatches import mismatched_collective, p2p_cycle
-from dap_mux.pure.insight.why.picture import Doing, Picture, picture_of
+from dap_mux.pure.insight.why.picture import BUSY, Doing, Picture, picture_of
 from dap_mux.pure.insight.why.verdict import (
     Verdict,
     busy_with,
@@ -129,8 +129,7 @@ def _stays(one: Doing) -> bool:
     """Whether it does nothing: to end takes its time, too."""
     if one.told:
         return one.steady
-    used = {process.cpu for process in one.processes}
-    return len(one.processes) > 1 and len(used) == 1
+    return len(one.processes) > 1 and one.of_a_processor < BUSY  # torch's other threads stir
 
 
 def _look_at(ending: list[Doing]) -> str:
