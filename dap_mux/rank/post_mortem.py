@@ -162,6 +162,8 @@ def _frame_to_show(debugger: Any, trace: TracebackType) -> FrameType:
 EXIT_PRIORITY = 10_000
 """Among the finalizers of a worker: its queues must not have been emptied yet."""
 MAX_TEXT = 200
+LET_GO = "failure-was-let-go"
+"""A file beside those that tell of failures."""
 
 
 # Held is what ends the process: an exception that leaves the main thread, also of a process that
@@ -202,6 +204,7 @@ class Watch:
         self._hold_for = hold
         self._address = address
         self._pid = os.getpid()
+        self._since = time.time()
 
     def before_excepthook(self) -> None:
         """Called when Python is about to print an exception, which is in `sys.last_value` by then.
@@ -248,8 +251,11 @@ class Watch:
         trace = users_part(trace)
         if self._box is not None:
             self._box.failed(error, trace)
-        if trace is None or self._hold_for is None or was_shown(error):
+        if trace is None or self._hold_for is None:
             return  # a syntax error in the program has no frames
+        if was_shown(error):
+            self._was_let_go()
+            return
         try:
             self._hold(error, trace)
         except KeyboardInterrupt:
@@ -263,13 +269,14 @@ class Watch:
         self._tell(None)
         while debugpy.is_client_connected() or self._somebody_comes(why):
             if debugpy.is_client_connected() and stop_at(error, trace):
+                self._was_let_go()
                 return
             why = "lost its debugger before that let it end; it is held again,"
 
     def _somebody_comes(self, why: str) -> bool:
         assert self._hold_for is not None
         limit = self._hold_for.visited if visits() else self._hold_for.unvisited
-        if not limit:
+        if not limit or (not self._hold_for.unvisited and self._follows_another()):
             return False
         say(
             self._place,
@@ -282,6 +289,20 @@ class Watch:
         if came:
             return True
         say(self._place, f"had no debugger attached within {limit:g} s; exiting")
+        return False
+
+    def _was_let_go(self) -> None:
+        """Somebody has looked at the failure: those of other ranks that follow are not held."""
+        for path in self._told:
+            with suppress(OSError):
+                path.with_name(LET_GO).touch()
+
+    def _follows_another(self) -> bool:
+        """Whether another rank of this job and machine has failed, and was looked at."""
+        for path in self._told:
+            with suppress(OSError):  # mostly there is none
+                if path.with_name(LET_GO).stat().st_mtime >= self._since:
+                    return True
         return False
 
     def _tell(self, until: float | None) -> None:

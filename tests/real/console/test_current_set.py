@@ -32,7 +32,6 @@ data_parallel.main()
 """
 REDUCE, STEP, REPORT = 146, 147, 148  # lines of examples/data_parallel.py
 OPTIONS = ("--steps", "30", "--seconds", "0")
-ENDS = {"DAP_MUX_POST_MORTEM": "off"}  # ranks that fail are not held
 VISIT = (
     (
         f"b data_parallel.py:{REDUCE}, step == 5",
@@ -74,7 +73,7 @@ def files(user: User) -> str:
 async def test_a_visit(tmux: Tmux, user: User, width: int) -> None:
     script = files(user)
     words = [COMMAND, *run_words("--console", script, *OPTIONS, n=4)]
-    tmux.start(words, user.folder, {**user.environ, **ENDS}, width=width)
+    tmux.start(words, user.folder, user.environ, width=width)
     await tmux.shows("4 stopped")
     await tmux.prompts("[0-3]>")
     for line, shown, prompt in VISIT:
@@ -101,7 +100,7 @@ async def leaves(tmux: Tmux) -> None:
 
 async def test_a_script(user: User) -> None:
     script = files(user)
-    run = await user.start(*run_words("--console", script, *OPTIONS, n=4), piped=True, env=ENDS)
+    run = await user.start(*run_words("--console", script, *OPTIONS, n=4), piped=True)
     console = PipedConsole(run)  # its first line is typed before any rank has begun
     for line, shown, _ in VISIT:
         said = await console.does(line)
@@ -113,7 +112,7 @@ async def test_a_script(user: User) -> None:
 
 async def test_several_lines_are_a_command_each(user: User) -> None:
     script = files(user)
-    run = await user.start(*run_words("--console", script, *OPTIONS, n=4), piped=True, env=ENDS)
+    run = await user.start(*run_words("--console", script, *OPTIONS, n=4), piped=True)
     console = PipedConsole(run)
     console.type("on 1", "40 + 2", "on - ", "on 0,2 rank = 7", "c")
     await console.sees("42\n")
