@@ -363,6 +363,19 @@ class TestSlowOrHanging:
         found = verdict(self.sleeps("a", "a", "a"), in_torch("broadcast"), in_torch("broadcast"))
         assert (found.name, accused(found)) == ("not-joined", [0])
 
+    def test_where_most_look_again_and_again_the_few_have_left_them(self) -> None:
+        """A reader that raises, and goes on to the next collective, has not released its slot."""
+        looks = [
+            replace(one, threads=[replace(one.threads[0], switches=30 * number)])
+            for number, one in enumerate(self.sleeps("a", "a", "a").samples)
+        ]
+        polling = RankEvidence(("job", 0), Standing(), looks)
+        found = verdict(polling, in_torch("all_reduce"), polling)
+        assert (found.name, accused(found)[0]) == ("not-joined", 1)
+        assert "the others poll for something at" in found.sentence
+        found = verdict(polling, in_torch("all_reduce"), in_torch("all_reduce"), polling)
+        assert (found.name, accused(found)[0]) == ("not-joined", 0), "not the few"
+
     def test_a_rank_of_which_no_number_is_known_is_absent(self) -> None:
         found = verdict(self.sleeps("", "", ""), in_torch("broadcast"), in_torch("broadcast"))
         assert (found.name, accused(found)) == ("not-joined", [0])

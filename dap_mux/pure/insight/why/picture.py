@@ -191,9 +191,13 @@ class Doing:
         times, a loop with `sleep(0.01)` could run at 2 of the looks in 2 of 5 jobs.
         """
         asleep = any(one.state == ASLEEP for one in self.threads)
+        return self.busy < BUSY and (asleep or self.naps)
+
+    @property
+    def naps(self) -> bool:
+        """Whether its main thread has given up its processor often between the looks."""
         switches = [one.switches for one in self.threads]
-        naps = all(later - one >= NAPS for one, later in pairwise(switches)) and len(switches) > 1
-        return self.busy < BUSY and (asleep or naps)
+        return all(later - one >= NAPS for one, later in pairwise(switches)) and len(switches) > 1
 
     @property
     def polls(self) -> bool:

@@ -79,12 +79,33 @@ def not_joined(picture: Picture) -> Verdict | None:
         absent = [*absent, *_apart(polling, absent, picture)]
     if not absent or not picture.waiting:
         return None
+    few = len(picture.waiting) < len(absent) == len(picture.elsewhere)
+    if few and not have_not_begun and all(map(_looks, absent)):
+        return _left(absent, picture)
     return Verdict(
         f"{ranks(absent)} {'stands' if len(absent) == 1 else 'stand'} at"
         f" {place(absent[0].place)}{calling(absent[0])}, and the others wait",
         suspects(absent, picture),
         (*its_children(absent[0]), *has_not_reached(absent, picture)),
         look_at(absent),
+    )
+
+
+def _looks(one: Doing) -> bool:
+    """Whether it looks for something again and again, on one line or a few, asleep in between."""
+    return one.polls or (one.stands and one.sleeps and one.naps)
+
+
+def _left(polling: Sequence[Doing], picture: Picture) -> Verdict:
+    """Most look for something that a few, who are in the next collective, may have left undone."""
+    few = picture.waiting
+    return Verdict(
+        f"{ranks(few)} {verb(few, 'waits', 'wait')} in {few[0].wait} at {place(few[0].place)}; the "
+        f"others poll for something at {place(polling[0].place)}{calling(polling[0])}, and have "
+        f"not come to that",
+        suspects((*few, *polling), picture),
+        has_not_reached(polling, picture),
+        look_at(polling),
     )
 
 
