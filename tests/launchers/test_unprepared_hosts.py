@@ -96,6 +96,10 @@ async def test_four_hosts_by_ssh(user: User, hosts: SshHosts) -> None:
         found = await verdict(user, *words)
         culprit = ranks[SLEEPER].pid
         stacks = await user.does("stacks", *words[1:], "--json")
+        watch = await user.start(*words, "--watch=1")
+        await until(lambda: "not-joined: rank 2" in watch.out, within=LIMIT, what=watch.out)
+        watch.process.terminate()
+        await watch.ends()
         hosts.hosts[-1].falls_silent()
         without = await verdict(user, *words)
     for each in (found, without):

@@ -100,16 +100,31 @@ def main(args: Namespace) -> int:
 # `--watch`: again and again, until the session or the processes have ended.
 
 
+WATCH_OF = (
+    "--watch: of a session, of pid:NUMBER, or of hosts, jobs and pods whose ranks do not listen "
+    "for a debugger; without --attach"
+)
+
+
 def _watched(args: Namespace, endpoints: tuple[str, ...]) -> int:
     """Show each verdict that two looks agree on, when it changes. Raises UsageError."""
     interval = seconds_of("--watch", args.watch)
     pids = pids_in(endpoints) if endpoints else None
-    if args.attach or (endpoints and pids is None):
-        raise UsageError("--watch: only of a session or of pid:NUMBER, without --attach")
+    sources = machines_in(endpoints) if endpoints and pids is None else None
+    if args.attach or (endpoints and pids is None and sources is None):
+        raise UsageError(WATCH_OF)
     if pids is not None:
 
         async def look() -> Body:
             return (await why_outside(pids)).body
+
+    elif sources is not None:
+
+        async def look() -> Body:
+            body = await why_on_machines(sources, args.job)
+            if body is None:  # each listens, and would have to be attached
+                raise UsageError(WATCH_OF)
+            return body
 
     else:
         name, ranks = session_and_ranks(args.arguments)

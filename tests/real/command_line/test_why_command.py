@@ -151,4 +151,4 @@ async def test_it_is_asked_again_and_again(user: User) -> None:
     done = await watch.ends()
     assert (done.code, "no more to look at" in done.err) == (21, True), done
     refused = await user.does("why", "--watch=1", "--attach")
-    assert (refused.code, "--watch: only of a session" in refused.err) == (2, True), refused
+    assert (refused.code, "--watch: of a session" in refused.err) == (2, True), refused
