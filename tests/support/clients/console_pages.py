@@ -24,14 +24,23 @@ class Typed(NamedTuple):
 
 def typed_lines(page: str) -> list[Typed]:
     """Every line at a prompt of a page (`docs/console.md`), in order."""
+    return [line for block in blocks(page) for line in typed_in(block)]
+
+
+def blocks(page: str) -> list[str]:
+    """What a page shows of terminals, block by block."""
+    return _BLOCK.findall((ROOT / page).read_text("utf-8"))
+
+
+def typed_in(block: str) -> list[Typed]:
+    """The lines at prompts of one block, in order."""
     typed: list[Typed] = []
-    for block in _BLOCK.findall((ROOT / page).read_text("utf-8")):
-        for line in block.splitlines():
-            found = _PROMPT.fullmatch(line)
-            if found:
-                typed.append(Typed(found[1], []))
-            else:
-                typed[-1].shown.append(line)
+    for line in block.splitlines():
+        found = _PROMPT.fullmatch(line)
+        if found:
+            typed.append(Typed(found[1], []))
+        else:
+            typed[-1].shown.append(line)
     return typed
 
 
