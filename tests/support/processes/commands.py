@@ -135,6 +135,7 @@ class User:
         self.folder.mkdir()
         self._runtime = folder / "runtime"
         self._runtime.mkdir()
+        self.command = COMMAND
         self.commands: list[Command] = []
         self.others: list[asyncio.subprocess.Process] = []
         own = {"HOME": str(folder), "XDG_RUNTIME_DIR": str(self._runtime)}
@@ -165,7 +166,7 @@ class User:
         pipe, nothing = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
         with out.open("wb") as out_file, err.open("wb") as err_file:
             process = await asyncio.create_subprocess_exec(
-                str(COMMAND),
+                str(self.command),
                 *words,
                 cwd=self.folder,
                 env={**self.environ, **(env or {})},
