@@ -1,7 +1,8 @@
-"""Adds the manual page and the completions of the shells, made from the parsers, to the wheel."""
+"""Adds the manual page, the completions of the shells and the schema of options to the wheel."""
 
 from __future__ import annotations
 
+import json
 import sys
 import tempfile
 from pathlib import Path
@@ -16,6 +17,10 @@ COMPLETIONS = {
     "fish": "share/fish/vendor_completions.d/dap-mux.fish",
     "zsh": "share/zsh/site-functions/_dap-mux",
 }
+ELSE = {
+    "manual": "share/man/man1/dap-mux.1",
+    "schema": "share/dap-mux/config.schema.json",  # for editors of TOML
+}
 
 
 class Documents(BuildHookInterface[Any]):
@@ -26,14 +31,17 @@ class Documents(BuildHookInterface[Any]):
         if version != "standard":
             return
         sys.path.insert(0, self.root)
-        from dap_mux.frontends.cli.entry import build_parser  # noqa: PLC0415  (found from here on)
+        # Both are found from here on.
+        from dap_mux.frontends.cli.entry import build_parser  # noqa: PLC0415
+        from dap_mux.system.config.options import schema  # noqa: PLC0415
 
         self.folder = tempfile.TemporaryDirectory()
         parser = build_parser()
         vars(parser)["_manpage"] = []  # sections of one's own, which there are none of
         texts = {each: shtab.complete(parser, each) for each in COMPLETIONS}
-        places = {**COMPLETIONS, "manual": "share/man/man1/dap-mux.1"}
         texts["manual"] = str(Manpage(parser, format="pretty"))
+        texts["schema"] = json.dumps(schema(), indent=2) + "\n"
+        places = {**COMPLETIONS, **ELSE}
         for name, text in texts.items():
             file = Path(self.folder.name, name)
             file.write_text(text, encoding="utf-8")

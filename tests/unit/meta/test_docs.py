@@ -10,6 +10,7 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
+from PIL import Image, ImageSequence
 
 from dap_mux.engine.state.selection import SCOPES
 from dap_mux.frontends.cli.commands import BY_NAME
@@ -26,6 +27,7 @@ PAGES = sorted(
         *ROOT.glob("examples/**/*.md"),
         *ROOT.glob("vscode-extension/*.md"),
         *ROOT.glob("vscode-extension/walkthrough/*.md"),
+        ROOT / "llms.txt",
     ]
 )
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -147,6 +149,16 @@ def test_the_readme_leads_to_every_page_and_to_the_concepts_first() -> None:
     listed = [target for target, _ in LINK.findall(pages) if target.startswith("docs/")]
     assert listed[0] == "docs/concepts.md"
     assert sorted(listed) == sorted(name(page) for page in ROOT.glob("docs/**/*.md"))
+
+
+def test_the_readme_begins_with_a_short_moving_picture() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    picture = ROOT / re.findall(r"!\[[^\]]+\]\(([^)]+)\)", text)[0]
+    assert picture.stat().st_size <= 2_000_000
+    with Image.open(picture) as frames:
+        shown = [each.info["duration"] for each in ImageSequence.Iterator(frames)]
+    assert len(shown) > 1
+    assert sum(shown) <= 15_000  # ms
 
 
 def test_every_scope_is_explained() -> None:

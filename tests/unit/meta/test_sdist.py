@@ -1,16 +1,24 @@
-"""The source distribution has every file that its README, and the pages it leads to, link to."""
+"""The source distribution has every file that its README, and the pages it leads to, link to.
+
+The wheel has a manual page, completions, and the schema of the configuration.
+"""
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
 import tarfile
+import zipfile
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
 import pytest
+
+from dap_mux.frontends.cli.commands import COMMANDS
+from dap_mux.system.config.options import schema
 
 ROOT: Final = Path(__file__).resolve().parents[3]
 LINK: Final = re.compile(r"\]\((?!https?:|#)([^)#\s]+)")
@@ -60,3 +68,26 @@ def test_so_is_all_that_its_pages_link_to(unpacked: Path) -> None:
 def test_nothing_is_in_it_that_was_only_made_here(unpacked: Path) -> None:
     names = {path.name for path in unpacked.rglob("*")}
     assert not names & {"node_modules", "__pycache__", ".venv", "dist", "build"}
+
+
+def test_the_wheel_has_what_shells_man_and_editors_read(tmp_path: Path) -> None:
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
+    (path,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(path) as wheel:
+        shared = {
+            name.partition(".data/data/share/")[2]: wheel.read(name).decode("utf-8")
+            for name in wheel.namelist()
+            if ".data/data/share/" in name
+        }
+    assert json.loads(shared.pop("dap-mux/config.schema.json")) == schema()
+    manual = shared.pop("man/man1/dap-mux.1").replace("\\-", "-")
+    assert [each.name for each in COMMANDS if f"dap-mux {each.name}" not in manual] == []
+    assert {*shared} == {
+        "bash-completion/completions/dap-mux",
+        "fish/vendor_completions.d/dap-mux.fish",
+        "zsh/site-functions/_dap-mux",
+    }
+    for name, text in shared.items():
+        missing = [each.name for each in COMMANDS if not re.search(rf"\b{each.name}\b", text)]
+        assert missing == [], name
