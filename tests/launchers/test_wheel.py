@@ -38,7 +38,7 @@ from tests.support.processes.commands import LIMIT, User
 from tests.support.processes.mpi import mpi_environ
 from tests.support.processes.proc_net import free_ports
 
-pytestmark = [pytest.mark.timeout(300), pytest.mark.xdist_group("wheel")]
+pytestmark = pytest.mark.timeout(300)
 README: Final = (ROOT / "README.md").read_text("utf-8")
 TESTED: Final = README.partition("Tested on each change")[2].partition("[all versions]")[0]
 INSTALL: Final = (ROOT / "docs/install.md").read_text("utf-8").partition("## Tested")[2]
