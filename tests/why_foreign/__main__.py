@@ -25,6 +25,7 @@ from dap_mux.system import procfs
 from tests.support.processes.commands import Command, User
 from tests.support.processes.proc_net import free_ports
 from tests.support.processes.waiting import until
+from tests.why_foreign.blind import BLIND
 from tests.why_foreign.expected import FAULTS, HEALTHY
 from tests.why_foreign.later import LATER
 from tests.why_foreign.newest import NEWEST
@@ -66,6 +67,7 @@ ROUNDS: Final = (
     Round("the faults", FAULTS),
     Round("those rebuilt after the rules", LATER, (10, 10)),
     Round("those rebuilt next", NEWEST, (15, 14)),
+    Round("those rebuilt last", BLIND),
 )
 ALL: Final = tuple(row for one in ROUNDS for row in one.rows)
 WAYS: Final = ("outside", "inside")

@@ -8,12 +8,13 @@ from typing import Final
 
 import pytest
 
+from tests.why_foreign.blind import BLIND
 from tests.why_foreign.expected import FAULTS, HEALTHY
 from tests.why_foreign.later import LATER
 from tests.why_foreign.newest import NEWEST
 from tests.why_foreign.rows import HERE, Fault, Healthy, is_right, marked_lines, missing
 
-ALL: Final = (*FAULTS, *LATER, *NEWEST)
+ALL: Final = (*FAULTS, *LATER, *NEWEST, *BLIND)
 SIZE: Final = 4
 LONGEST: Final = 45
 
