@@ -145,7 +145,7 @@ class Training:
         def left() -> list[Path]:
             return [path for path in self.place.glob("rank-*") if path.read_text("ascii")]
 
-        await until(lambda: len(left()) == RANKS, within=SETTLES_S, what="all results")
+        await until(lambda: len(left()) == RANKS, within=SETTLES_S + LOOKS, what="all results")
         return {path.name: path.read_text("ascii").split() for path in left()}
 
 
