@@ -282,6 +282,39 @@ class TestOwnProcesses:
         assert found.name != "undecided"
 
 
+def reads_a_socket(**of: Any) -> RankEvidence:
+    """A rank whose other end is in no process that was looked at."""
+    return at(3, system_call="recvfrom", file="socket:[5]", **of)
+
+
+def test_no_rank_writes_to_a_socket_while_all_others_are_in_torchs_collective() -> None:
+    found = verdict(in_torch("all_reduce"), reads_a_socket(), in_torch("all_reduce"))
+    assert (found.name, accused(found)) == ("blocked-io", [1])
+    found = verdict(in_torch("all_reduce"), reads_a_socket(), in_torch("barrier", 11))
+    assert found.name != "blocked-io", "others are not in the same"
+
+
+def test_a_rank_that_waits_for_its_thread_is_where_that_thread_is() -> None:
+    saves = in_torch("all_gather_object")
+    (thread,) = saves.samples[0].threads
+    one = sample([("/job/train.py", "train", 8), ("/lib/concurrent/futures/_base.py", "result", 9)])
+    files = [*one.files, *saves.samples[0].files]
+    moved = [(at + len(one.files), at + len(one.functions), line) for at, _, line in thread.frames]
+    functions = [*one.functions, *saves.samples[0].functions]
+    both = [*one.threads, replace(thread, name="save", main=False, frames=moved)]
+    waits = RankEvidence(("job", 0), Standing(), [Sample(files, functions, both)] * 3)
+    found = verdict(waits, waits, in_torch("all_reduce"), waits)
+    assert (found.name, accused(found)) == ("mismatched-collective", [2])
+
+
+def test_a_tag_that_one_rank_counts_ahead() -> None:
+    ring = [in_torch("recv", src=(rank - 1) % 4, tag=1) for rank in range(3)]
+    sends = in_torch("wait")
+    found = verdict(ring[0], sends, in_torch("recv", src=1, tag=2), in_torch("recv", src=2, tag=1))
+    assert (found.name, accused(found)) == ("mismatched-collective", [2])
+    assert "waits for messages of tag 2, and others for tag 1" in found.sentence
+
+
 class TestChildren:
     """A rank waits, and its processes say for what."""
 

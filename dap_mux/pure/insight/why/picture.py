@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -37,6 +38,7 @@ RUNS: Final = "R"
 GIL_LOOKS_PER_S: Final = (60, 260)
 """200 a second, fewer on a busy machine."""
 EQUALLY: Final = 1.25  # the most that one of them looks as often as another
+AWAITS_THREAD: Final = {"concurrent/futures/_base.py": ("result",), "threading.py": ("join",)}
 ACCEPTS: Final = frozenset({"accept", "accept4"})
 ENDED: Final = "exited"
 GONE: Final = frozenset({"", "Z", "X"})
@@ -314,11 +316,17 @@ class Picture:
     def is_foreign(self, one: Doing, wait: Wait) -> bool:
         """Whether a connection that a rank waits for is to no rank; the ends of all are known.
 
-        While all others are in a collective, no rank connects to one that listens.
+        While all others are in a collective, no rank connects to one that listens; while that is
+        the same of a library, none writes to a socket that this one reads.
         """
+        others = [each for each in self.live if each is not one]
+        waits = [each.wait for each in others]
+        communicate = bool(waits) and all(each is not None and each.collective for each in waits)
         if wait.plain in ACCEPTS:
-            others = [each.wait for each in self.live if each is not one]
-            return bool(others) and all(each is not None and each.collective for each in others)
+            return communicate
+        same = same_wait(others) if communicate and wait.by_socket else None
+        if same is not None and not same.by_socket and not wait.collective:
+            return True
         end = one.other_end(wait.socket)
         if wait.own:
             return end not in self._ends
@@ -362,12 +370,29 @@ def _doing(told: RankEvidence, interval: float, by_calls: bool) -> Doing:
         stacks.append(stack)
         threads.append(main)
     waits = [
-        wait_of(sample, thread, stack)
+        wait_of(sample, thread, stack) or _of_its_thread(sample, thread, stack)
         for sample, thread, stack in zip(samples, threads, stacks, strict=True)
     ]
     return Doing(
         told.rank, told.standing, samples, stacks, threads, waits, told.processes, interval, tasks
     )
+
+
+def _of_its_thread(sample: Sample, waiting: Thread, stack: Stack) -> Wait | None:
+    """What a thread waits in, for which this one waits: of the only one that is in a collective."""
+    if not any(
+        frame.path.endswith(path) and frame.function in calls
+        for frame in stack
+        for path, calls in AWAITS_THREAD.items()
+    ):
+        return None
+    found = []
+    for each in sample.threads:
+        with suppress(IndexError):
+            if each is not waiting:
+                wait = wait_of(sample, each, stack_of(sample, each))
+                found += [wait] if wait is not None and wait.collective else []
+    return found[0] if len(found) == 1 else None
 
 
 def _by_calls(sample: Sample) -> Sample:

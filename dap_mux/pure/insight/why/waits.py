@@ -90,7 +90,7 @@ class Wait:
     which are alike on ranks that take different parts in it. `age`: seconds. `result`: of a task,
     by whoever runs it, is awaited. `agreed`: what all ranks must give alike, by name.
     `calls_itself`: the number under which a rank joins the others. `own`: it may be for a process
-    of its own.
+    of its own. `by_socket`: the program's own code is in a socket's call, no library of ranks.
     """
 
     kind: str
@@ -110,6 +110,7 @@ class Wait:
     agreed: Mapping[str, str] = field(default_factory=dict)
     calls_itself: int = -1
     own: bool = False
+    by_socket: bool = False
 
     @property
     def plain(self) -> str:
@@ -201,7 +202,7 @@ def _of_others(thread: Thread, kind: str) -> Wait | None:
         return _of_mpi(call)
     if _waits_for_a_peer(thread):
         name = kind or (call.function.rpartition(".")[2] if call else "") or thread.system_call
-        return Wait(name, socket=thread.file)
+        return Wait(name, socket=thread.file, by_socket=True)
     return None
 
 
