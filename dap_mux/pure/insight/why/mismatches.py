@@ -45,13 +45,8 @@ def mismatched_collective(picture: Picture) -> Verdict | None:
     for one in picture.waiting:
         if one.wait is not None and one.wait.collective:
             groups.setdefault(one.wait.group, []).append(one)
-    found = [
-        *(_in_a_group(members, graph, picture) for members in groups.values()),
-        _in_a_circle(graph, picture),
-        _by_place(picture),
-        None if graph.circle else _by_tag(picture),
-    ]
-    return next(filter(None, found), None)
+    found = (_in_a_group(members, graph, picture) for members in groups.values())
+    return next(filter(None, found), None) or _in_a_circle(graph, picture) or _by_place(picture)
 
 
 def _in_a_group(members: list[Doing], graph: WaitGraph, picture: Picture) -> Verdict | None:
@@ -163,27 +158,6 @@ def _by_place(picture: Picture) -> Verdict | None:
     few = [one for one in waiting if one.wait is not None and one.wait.called_at != most]
     words = f"{few[0].wait}{calling(few[0])} at {place(few[0].place)}"
     return _verdict(f"{verb(few, 'waits', 'wait')} in {words}", few, waiting, picture)
-
-
-def _by_tag(picture: Picture) -> Verdict | None:
-    """All ranks wait in sends and receives of one line, and a few for another tag than most.
-
-    In a pipeline tags may well differ; but there somebody has something else to do.
-    """
-    waits = [one.wait for one in picture.waiting if one.wait is not None]
-    talk = all(wait.point_to_point or wait.kind == UNKNOWN_PEER for wait in waits)
-    known = [one for one in picture.waiting if one.wait is not None and one.wait.tag is not None]
-    lines = {one.wait.called_at for one in known if one.wait is not None}
-    if len(waits) < len(picture.live) or not talk or len(lines) != 1:
-        return None
-    tags = Counter(one.wait.tag for one in known if one.wait is not None).most_common()
-    if len(tags) < 2 or tags[0][1] <= sum(count for _, count in tags[1:]):
-        return None
-    most = tags[0][0]
-    few = [one for one in known if one.wait is not None and one.wait.tag != most]
-    told = ", ".join(str(tag) for tag, _ in tags[1:])
-    words = f"{verb(few, 'waits', 'wait')} for messages of tag {told}, and others for tag {most},"
-    return _verdict(words, few, picture.waiting, picture)
 
 
 def _not_kept(parted: list[Doing], members: Sequence[Doing]) -> list[Doing]:

@@ -143,9 +143,13 @@ SHOWN_FROM: Final = 0.2
 
 
 def busy_with(one: Doing) -> tuple[str, ...]:
-    """Say how much of a processor the process of a rank uses, if it is much."""
+    """Say how much of a processor the process of a rank uses, if it is much or all that it gets."""
     used = one.of_a_processor
-    return (f"it is busy: it uses {used:.0%} of a processor",) if used >= SHOWN_FROM else ()
+    if used >= SHOWN_FROM:
+        return (f"it is busy: it uses {used:.0%} of a processor",)
+    if one.wants_processor:
+        return (f"it is busy, and gets {used:.0%} of a processor: its machine has more to do",)
+    return ()
 
 
 MOST_CHILDREN: Final = 3
