@@ -29,7 +29,8 @@ pytestmark = [
     pytest.mark.timeout(600),
 ]
 ROOT: Final = Path(__file__).resolve().parents[3]
-WORKFLOW: Final = (ROOT / ".github/workflows/release.yml").read_text("utf-8")
+PLACE: Final = ".github/workflows/release.yml"
+WORKFLOW: Final = (ROOT / PLACE).read_text("utf-8")
 AZ: Final = """\
 #!/bin/sh
 echo '{"accessToken": "by Entra ID", "expires_on": 4102444800, "tokenType": "Bearer"}'
@@ -51,6 +52,7 @@ def test_from_a_source_distribution_to_what_is_published(tmp_path: Path) -> None
     _, first, *others = re.split(r"^  \w+:$", jobs, flags=re.MULTILINE)
     for step in STEP.findall(first):
         run(step, clone)
+    run(f".venv/bin/check-jsonschema --builtin-schema vendor.github-workflows {PLACE}", clone)
     names = {each.name for each in (clone / "dist").iterdir()}
     assert names == {
         archive.name,
