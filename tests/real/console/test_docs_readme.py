@@ -11,6 +11,7 @@ from typing import Final
 
 import pytest
 
+from tests.bench import hang_chart
 from tests.real.ranks.agents import START_UP, Start
 from tests.support.clients.console_pages import (
     ROOT,
@@ -27,7 +28,6 @@ from tests.support.processes.launchers import LAUNCH
 from tests.support.processes.proc_net import free_ports
 from tests.support.processes.run_command import run_words
 from tests.support.processes.waiting import until
-from tools import hang_chart
 
 pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.timeout(120)]
 

@@ -1,8 +1,8 @@
 """Make docs/hang-lines.svg: how much there is to read before a rank that hangs is found.
 
-`python tools/hang_chart.py` starts examples/hang.py on 8, 64 and 512 ranks without dap-mux, prints
-every rank's stack with py-spy, one process after the other, and asks `dap-mux why` about the same
-job. It counts the lines of both, and the seconds. It needs py-spy, and 6 GB of memory for the 512.
+`python -m tests.bench.hang_chart` starts examples/hang.py on 8, 64 and 512 ranks without dap-mux,
+prints every rank's stack with py-spy, one process after the other, and asks `dap-mux why` about the
+same job. It counts the lines of both, and the seconds. It needs py-spy, and 6 GB of memory.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
 
-ROOT: Final = Path(__file__).resolve().parent.parent
+ROOT: Final = Path(__file__).resolve().parent.parent.parent
 PICTURE: Final = ROOT / "docs/hang-lines.svg"
 SIZES: Final = (8, 64, 512)
 LIMIT: Final = 300.0  # s until the ranks hang
