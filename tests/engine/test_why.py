@@ -55,6 +55,7 @@ def test_the_rank_that_stays_away_is_named(play: Play) -> None:
     culprit, others = body["suspects"]
     assert (culprit["ranks"], culprit["waitingFor"]) == ("2", "")
     assert (others["ranks"], others["waitingFor"]) == ("0-1,3", "all_reduce")
+    assert body["waits"] == [{"ranks": "0-1,3", "for": "2"}]
     assert culprit["stack"][0] == {
         "path": "/job/train.py", "line": 30, "name": "load", "library": False,
     }  # fmt: skip

@@ -9,7 +9,8 @@ from typing import Any, Final
 
 from dap_mux.pure.insight.stack_tree import Frame, Stack, frame_body
 from dap_mux.pure.insight.why.evidence import Child, Evidence, Thread
-from dap_mux.pure.insight.why.picture import Doing, Picture, same_wait
+from dap_mux.pure.insight.why.graph import graph_of
+from dap_mux.pure.insight.why.picture import Doing, Picture, picture_of, same_wait
 from dap_mux.pure.rank_sets import RankId, fold
 
 DEFAULT_GROUP: Final = "job"
@@ -180,6 +181,7 @@ Body = dict[str, Any]
 FINE: Final = frozenset({"healthy"})
 OFF: Final = "off"
 DONE: Final = "completed"
+MOST_WAITS: Final = 512
 RECORDER_OFF: Final = (
     "torch's flight recorder is off (rank set {}), so it is not known in which collectives they "
     "are: TORCH_FR_BUFFER_SIZE=2000 switches it on"
@@ -211,7 +213,18 @@ def answer(
             *([RECORDER_OFF.format(named(off))] if off else []),
         ],
         "next": verdict.next,
+        "waits": _waits(evidence, named) if evidence else [],
     }
+
+
+def _waits(evidence: Evidence, named: Callable[[Iterable[RankId]], str]) -> list[Body]:
+    """Return the graph's edges: ranks that wait for the same ranks are one of them."""
+    alike: dict[frozenset[RankId], list[RankId]] = {}
+    for rank, others in graph_of(picture_of(evidence)).waits_for.items():
+        if others:
+            alike.setdefault(others, []).append(rank)
+    edges = list(alike.items())[:MOST_WAITS]
+    return [{"ranks": named(waiting), "for": named(sorted(others))} for others, waiting in edges]
 
 
 def _without_recorder(evidence: Evidence) -> list[RankId]:
