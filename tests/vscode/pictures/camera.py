@@ -25,7 +25,13 @@ SETTINGS: Final = {
     "workbench.activityBar.location": "hidden",
     "debug.console.fontSize": 13,
 }
-_THEMES: Final[dict[Literal["light", "dark"], str]] = {"light": "vs", "dark": "vs-dark"}
+_Scheme = Literal["light", "dark"]
+# The theme, what the browser says that the user prefers, and the class that the window gets of it.
+_THEMES: Final[tuple[tuple[str, _Scheme, Literal["active", "none"], str], ...]] = (
+    ("light", "light", "none", "vs"),
+    ("contrast", "dark", "active", "hc-black"),
+    ("dark", "dark", "none", "vs-dark"),
+)
 _WIDER: Final = 80  # px
 
 
@@ -44,11 +50,14 @@ class Camera:
     ) -> None:
         """One part of the window, or a rectangle of it (px), in each theme; dark is what remains.
 
-        `before`: what is done in each theme first, for what does not follow a change of it.
+        High contrast is for review alone. `before`: what is done in each theme first, for what does
+        not follow a change of it.
         """
         page = self.window.page
-        for theme, kind in _THEMES.items():
-            await page.emulate_media(color_scheme=theme)
+        for theme, scheme, forced, kind in _THEMES:
+            if theme == "contrast" and folder != REVIEWED:
+                continue
+            await page.emulate_media(color_scheme=scheme, forced_colors=forced)
             await page.locator(f".monaco-workbench.{kind}").wait_for()
             if before is not None:
                 await before()
@@ -88,6 +97,23 @@ class Camera:
     async def watch(self, variable: str, name: str) -> None:
         """Add a variable to the Parallel Watch, and take that."""
         await self._page("Parallel Watch", "#watched td.values", variable, name, REVIEWED)
+        await self.window.command("View: Close Editor")
+
+    async def mesh(self, name: str, colours: tuple[str, ...] = ("class",)) -> None:
+        """Open the picture of the mesh, and take it in these colours."""
+        await self.window.command("Ranks: Mesh")
+        page = await self.window.webview("#mesh")
+        await self.window.command("View: Toggle Panel Visibility")
+        await self.point_at_nothing()
+        for colour in colours:
+            await page.locator("#colour").select_option(colour)
+            if colour == "value":
+                await page.locator("#expression").fill("loss")
+                await page.locator("#expression").press("Enter")
+                await page.locator(".cell.far").first.wait_for()
+            await self.take(f"{name}-{colour}", EDITOR)
+        await self.window.command("View: Close Editor")  # the page behind it is there again
+        await self.window.command("View: Toggle Panel Visibility")
 
     async def _page(self, menu: str, part: str, variable: str, name: str, folder: Path) -> None:
         """Open a page of a variable, and take it without the panel below."""

@@ -19,7 +19,7 @@ LOADING: Final = "load_complete_batch, hang.py:"
 
 async def hanging(user: User, server: CodeServer, opened: OpenWindow) -> None:
     """Three ranks wait in a collective for a fourth, which waits for its data."""
-    run = await start(user, "--no-wait", PROGRAM, n=4)
+    run = await start(user, "--no-wait", "--mesh", "dp=2,tp=2", PROGRAM, n=4)
     window = await _attached(user, run, server, opened)
     camera = Camera(window)
     await camera.widen()
@@ -44,6 +44,7 @@ async def hanging(user: User, server: CodeServer, opened: OpenWindow) -> None:
     await window.command("View: Toggle Panel Visibility")
     await camera.take("why-overview")
     await camera.take("why", ANSWER, MEDIA)
+    await camera.mesh("mesh-waits", ("state",))
     await window.leave()
     await window.close()
 

@@ -47,6 +47,7 @@ async def four_ranks(user: User, server: CodeServer, opened: OpenWindow) -> None
     await camera.compare("loss", "compare", MEDIA)
     await _export(camera)
     await camera.watch("loss", "watch")
+    await camera.mesh("mesh", ("class", "value"))
     await _breakpoint(camera)
     await _stale(camera, run)
     await _death(camera, user, run)

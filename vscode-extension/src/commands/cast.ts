@@ -8,9 +8,10 @@ import type { RankSessions } from '../ranks/rankSession';
 import { pickCommand, pickRankSet } from '../ranks/rankSetPicker';
 import { registerCommand, requireSession } from './registerCommand';
 
-async function cast(sessions: RankSessions, output: vscode.OutputChannel): Promise<void> {
+/** `known`: which ranks, where a page has been asked for them. */
+async function cast(sessions: RankSessions, output: vscode.OutputChannel, known: unknown): Promise<void> {
   const session = requireSession(sessions);
-  const ranks = await pickRankSet(session, vscode.l10n.t('Cast to ranks (1/2): which ranks?'));
+  const ranks = typeof known === 'string' ? known : await pickRankSet(session, vscode.l10n.t('Cast to ranks (1/2): which ranks?'));
   if (ranks === undefined) return;
   const title = vscode.l10n.t('Cast to {0} (2/2): which command?', ranks);
   const command = (await pickCommand(session, ranks, title))?.trim();
@@ -30,7 +31,7 @@ export function registerCastCommands(sessions: RankSessions): vscode.Disposable 
   const output = vscode.window.createOutputChannel(vscode.l10n.t('Ranks'));
   return vscode.Disposable.from(
     output,
-    registerCommand(Command.cast, () => cast(sessions, output)),
+    registerCommand(Command.cast, (known) => cast(sessions, output, known)),
     registerCommand(Command.listRanks, () => list(sessions, output)),
   );
 }

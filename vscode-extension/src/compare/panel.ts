@@ -11,7 +11,7 @@ import type { FromPage, ToPage } from '../logic/compare/messages';
 import { shell, shown } from '../logic/compare/page';
 import type { Moment } from '../logic/ranks/moves';
 import type { RankSession, RankSessions } from '../ranks/rankSession';
-import { exportCsv, fillPanel, goToRank } from '../views/scriptedPanel';
+import { exportCsv, goToRank, ScriptedPanel } from '../views/scriptedPanel';
 
 type Query = Omit<Comparison, 'body'>;
 
@@ -21,34 +21,24 @@ interface Taken {
   readonly moment: Moment;
 }
 
-export class ComparePanel implements vscode.Disposable, vscode.WebviewPanelSerializer {
-  private panel: vscode.WebviewPanel | undefined;
-  /** Whether the page has requested its content; sent earlier, it would be drawn twice. */
-  private ready = false;
+export class ComparePanel extends ScriptedPanel<FromPage, ToPage> {
   private comparison: Comparison | undefined;
   /** Undefined for a comparison that a page has kept over a reload. */
   private taken: Taken | undefined;
-  private problem: string | undefined;
+  private refusal: string | undefined;
   private query: Query = { expression: '', ranks: 'all', frame: null };
   private age: Age | undefined;
-  private readonly disposables: vscode.Disposable[];
 
   constructor(
     private readonly sessions: RankSessions,
-    private readonly root: vscode.Uri,
+    root: vscode.Uri,
   ) {
-    this.disposables = [
-      vscode.window.registerWebviewPanelSerializer(View.compare, this),
+    super(root, { view: View.compare, name: 'compare', title: vscode.l10n.t('Compare'), page: shell });
+    this.disposables.push(
       sessions.onDidChange(() => {
         this.postAge();
       }),
-    ];
-  }
-
-  /** Restores a page after a reload; it sends the comparison it shows once it is ready. */
-  deserializeWebviewPanel(panel: vscode.WebviewPanel): Thenable<void> {
-    this.adopt(panel);
-    return Promise.resolve();
+    );
   }
 
   async compare(session: RankSession, query: Query): Promise<void> {
@@ -59,28 +49,12 @@ export class ComparePanel implements vscode.Disposable, vscode.WebviewPanelSeria
       const moment = await session.moment(); // before: a rank may run on while the others answer
       this.comparison = { ...query, body: await session.request<CompareBody>('compare', args) };
       this.taken = { session, moment };
-      this.problem = undefined;
+      this.refusal = undefined;
     } catch (error) {
-      this.problem = error instanceof Error ? error.message : String(error);
+      this.refusal = error instanceof Error ? error.message : String(error);
     }
-    this.open();
+    this.open(true);
     this.post();
-  }
-
-  private open(): void {
-    if (this.panel) {
-      this.panel.reveal(undefined, true);
-      return;
-    }
-    const column = { viewColumn: vscode.ViewColumn.Beside, preserveFocus: false };
-    this.adopt(vscode.window.createWebviewPanel(View.compare, vscode.l10n.t('Compare'), column));
-  }
-
-  private adopt(panel: vscode.WebviewPanel): void {
-    this.panel = panel;
-    this.ready = false;
-    const receive = (message: unknown): Promise<void> => this.receive(message as FromPage);
-    fillPanel(panel, this.root, 'compare', shell, receive, () => (this.panel = undefined));
   }
 
   private post(): void {
@@ -88,17 +62,13 @@ export class ComparePanel implements vscode.Disposable, vscode.WebviewPanelSeria
     const { expression, ranks } = this.query;
     this.panel.title = expression ? vscode.l10n.t('Compare: {0}', expression) : vscode.l10n.t('Compare');
     const message: ToPage | undefined =
-      this.problem !== undefined
-        ? { type: 'problem', message: this.problem, expression, ranks }
+      this.refusal !== undefined
+        ? { type: 'problem', message: this.refusal, expression, ranks }
         : this.comparison && { type: 'show', comparison: this.comparison, shown: shown(this.comparison) };
     if (!message || !this.ready) return;
     this.send(message);
     this.age = undefined;
     this.postAge();
-  }
-
-  private send(message: ToPage): void {
-    void this.panel?.webview.postMessage(message);
   }
 
   /** Tell the page of when its values are, if that has changed. */
@@ -120,18 +90,13 @@ export class ComparePanel implements vscode.Disposable, vscode.WebviewPanelSeria
     return { kind: 'running', moved: session.ranks.moves.since(moment) };
   }
 
-  private async receive(message: FromPage): Promise<void> {
-    try {
-      await this.handle(message);
-    } catch (error) {
-      this.problem = error instanceof Error ? error.message : String(error);
-      this.post();
-    }
+  protected override fail(message: string): void {
+    this.refusal = message;
+    this.post();
   }
 
-  private async handle(message: FromPage): Promise<void> {
+  protected override async handle(message: FromPage): Promise<void> {
     if (message.type === 'ready') {
-      this.ready = true;
       this.restore(message.kept);
     } else if (message.type === 'ask') {
       const { expression, ranks } = message;
@@ -175,9 +140,5 @@ export class ComparePanel implements vscode.Disposable, vscode.WebviewPanelSeria
   private async focus(index: number): Promise<void> {
     const [id] = groupsOf(this.requireComparison().body)[index]?.ids ?? [];
     await goToRank(this.sessions, this.taken?.session.debugSession.id, id);
-  }
-
-  dispose(): void {
-    vscode.Disposable.from(...this.disposables, ...(this.panel ? [this.panel] : [])).dispose();
   }
 }

@@ -8,6 +8,7 @@ import { registerStackCommands } from '../commands/stack';
 import { registerStacksCommands } from '../commands/stacks';
 import { ComparePanel } from '../compare/panel';
 import type { RankSessions } from '../ranks/rankSession';
+import { MeshPanel } from '../mesh/panel';
 import { WatchPanel } from '../watch/panel';
 import { WhyPanel } from '../why/panel';
 import { DeathNotifications } from './deathNotifications';
@@ -22,12 +23,14 @@ import { registerStatusBar } from './statusBar';
 export function registerRanks(context: vscode.ExtensionContext, sessions: RankSessions): void {
   const tree = new RanksTree(sessions, context.workspaceState);
   const panel = new ComparePanel(sessions, context.extensionUri);
+  const why = new WhyPanel(sessions, context.extensionUri);
   context.subscriptions.push(
     tree,
     panel,
     new StacksTree(sessions),
     new WatchPanel(sessions, panel, context.extensionUri),
-    new WhyPanel(sessions, context.extensionUri),
+    why,
+    new MeshPanel(sessions, why, context.extensionUri),
     new DeathNotifications(sessions),
     new InlineValues(sessions),
     registerStatusBar(sessions),

@@ -7,26 +7,88 @@ import type { Shell } from '../logic/page';
 import type { RankId } from '../logic/ranks/sets';
 import type { RankSessions } from '../ranks/rankSession';
 
-/** Gives a panel its page; `receive` gets what the page's script sends, `gone` is called at its end. */
-export function fillPanel(
-  panel: vscode.WebviewPanel,
-  root: vscode.Uri,
-  name: string,
-  page: (shell: Shell) => string,
-  receive: (message: unknown) => Promise<void>,
-  gone: () => void,
-): void {
-  const dist = vscode.Uri.joinPath(root, 'dist', 'webview');
-  const at = (file: string): string => panel.webview.asWebviewUri(vscode.Uri.joinPath(dist, file)).toString();
-  panel.webview.options = { enableScripts: true, localResourceRoots: [dist] };
-  panel.webview.onDidReceiveMessage((message: unknown) => void receive(message));
-  panel.onDidDispose(gone);
-  panel.webview.html = page({
-    nonce: randomBytes(16).toString('hex'),
-    source: panel.webview.cspSource,
-    script: at(`${name}.js`),
-    style: at(`${name}.css`),
-  });
+/** What a page is: `view` in VS Code, `name` of its script and style. */
+interface About {
+  readonly view: string;
+  readonly name: string;
+  readonly title: string;
+  readonly page: (shell: Shell) => string;
+}
+
+/** One panel at a time, which is there again after a reload of the window. */
+export abstract class ScriptedPanel<From, To> implements vscode.Disposable, vscode.WebviewPanelSerializer {
+  protected panel: vscode.WebviewPanel | undefined;
+  /** Whether the page has asked for its content; sent earlier, it would be drawn twice. */
+  protected ready = false;
+  protected readonly disposables: vscode.Disposable[];
+
+  constructor(
+    private readonly root: vscode.Uri,
+    private readonly about: About,
+  ) {
+    this.disposables = [vscode.window.registerWebviewPanelSerializer(about.view, this)];
+  }
+
+  /** Carries out what the page's script sends. */
+  protected abstract handle(message: From): Promise<void>;
+  /** Shows what that has thrown. */
+  protected abstract fail(message: string): void;
+  /** The panel has come into sight, or has gone. */
+  protected seen(): void {
+    // most pages need nothing
+  }
+
+  deserializeWebviewPanel(panel: vscode.WebviewPanel): Thenable<void> {
+    this.adopt(panel);
+    return Promise.resolve();
+  }
+
+  protected open(preserveFocus: boolean): void {
+    if (this.panel) {
+      this.panel.reveal(undefined, preserveFocus);
+      return;
+    }
+    // beside a file, but not beside another page: three columns are too narrow
+    const isPage = vscode.window.tabGroups.activeTabGroup.activeTab?.input instanceof vscode.TabInputWebview;
+    const column = { viewColumn: isPage ? vscode.ViewColumn.Active : vscode.ViewColumn.Beside, preserveFocus: false };
+    this.adopt(vscode.window.createWebviewPanel(this.about.view, this.about.title, column));
+  }
+
+  private adopt(panel: vscode.WebviewPanel): void {
+    const dist = vscode.Uri.joinPath(this.root, 'dist', 'webview');
+    const at = (file: string): string => panel.webview.asWebviewUri(vscode.Uri.joinPath(dist, file)).toString();
+    this.panel = panel;
+    this.ready = false;
+    panel.webview.options = { enableScripts: true, localResourceRoots: [dist] };
+    panel.webview.onDidReceiveMessage((message: From & { readonly type: string }) => void this.receive(message));
+    panel.onDidDispose(() => (this.panel = undefined));
+    panel.onDidChangeViewState(() => {
+      this.seen();
+    });
+    panel.webview.html = this.about.page({
+      nonce: randomBytes(16).toString('hex'),
+      source: panel.webview.cspSource,
+      script: at(`${this.about.name}.js`),
+      style: at(`${this.about.name}.css`),
+    });
+  }
+
+  private async receive(message: From & { readonly type: string }): Promise<void> {
+    if (message.type === 'ready') this.ready = true;
+    try {
+      await this.handle(message);
+    } catch (error) {
+      this.fail(error instanceof Error ? error.message : String(error));
+    }
+  }
+
+  protected send(message: To): void {
+    if (this.ready) void this.panel?.webview.postMessage(message);
+  }
+
+  dispose(): void {
+    vscode.Disposable.from(...this.disposables, ...(this.panel ? [this.panel] : [])).dispose();
+  }
 }
 
 /** Asks for a file, `name` to begin with, and writes what `csv` makes of the job's group. */

@@ -12,7 +12,7 @@ import type { RankId } from '../logic/ranks/sets';
 import { variableItem } from '../logic/ranks/stackItems';
 import { Throttler } from '../logic/throttler';
 import type { RankSession, RankSessions } from '../ranks/rankSession';
-import { exportCsv, fillPanel, goToRank } from '../views/scriptedPanel';
+import { exportCsv, goToRank, ScriptedPanel } from '../views/scriptedPanel';
 
 const UPDATE_INTERVAL_MS = 200;
 const TIMEOUT_S = 1; // a rank that is silent is named, and the others are shown
@@ -23,27 +23,24 @@ interface Taken {
   readonly moment: Moment;
 }
 
-export class WatchPanel implements vscode.Disposable, vscode.WebviewPanelSerializer {
-  private panel: vscode.WebviewPanel | undefined;
-  private ready = false;
+export class WatchPanel extends ScriptedPanel<FromPage, ToPage> {
   private watched: readonly Watched[] = [];
   private ranks = 'all';
   private taken: Taken | undefined;
   private focus: RankId | undefined;
   private readonly updates = new Throttler(() => this.update(), UPDATE_INTERVAL_MS);
-  private readonly disposables: vscode.Disposable[];
 
   constructor(
     private readonly sessions: RankSessions,
     private readonly compare: ComparePanel,
-    private readonly root: vscode.Uri,
+    root: vscode.Uri,
   ) {
-    this.disposables = [
-      vscode.window.registerWebviewPanelSerializer(View.watch, this),
+    super(root, { view: View.watch, name: 'watch', title: vscode.l10n.t('Parallel Watch'), page: shell });
+    this.disposables.push(
       registerCommand(Command.watch, (...args) => {
         const variable = variableItem(args);
         this.add(variable?.expression ?? '');
-        this.open();
+        this.open(false);
       }),
       sessions.onDidChange(() => {
         if (this.hasMoved()) this.updates.schedule();
@@ -51,12 +48,7 @@ export class WatchPanel implements vscode.Disposable, vscode.WebviewPanelSeriali
       vscode.debug.onDidChangeActiveStackItem(() => {
         if (this.readFocus()) this.post();
       }),
-    ];
-  }
-
-  deserializeWebviewPanel(panel: vscode.WebviewPanel): Thenable<void> {
-    this.adopt(panel);
-    return Promise.resolve();
+    );
   }
 
   private add(expression: string): void {
@@ -74,23 +66,8 @@ export class WatchPanel implements vscode.Disposable, vscode.WebviewPanelSeriali
     this.updates.schedule();
   }
 
-  private open(): void {
-    if (this.panel) {
-      this.panel.reveal(undefined, false);
-      return;
-    }
-    const column = { viewColumn: vscode.ViewColumn.Beside, preserveFocus: false };
-    this.adopt(vscode.window.createWebviewPanel(View.watch, vscode.l10n.t('Parallel Watch'), column));
-  }
-
-  private adopt(panel: vscode.WebviewPanel): void {
-    this.panel = panel;
-    this.ready = false;
-    panel.onDidChangeViewState(() => {
-      if (this.hasMoved()) this.updates.schedule();
-    });
-    const receive = (message: unknown): Promise<void> => this.receive(message as FromPage);
-    fillPanel(panel, this.root, 'watch', shell, receive, () => (this.panel = undefined));
+  protected override seen(): void {
+    if (this.hasMoved()) this.updates.schedule();
   }
 
   /** Whether a rank has stopped that has not been asked there; a page that is not seen asks nobody. */
@@ -146,19 +123,11 @@ export class WatchPanel implements vscode.Disposable, vscode.WebviewPanelSeriali
     this.send({ type: 'show', html: tableOf(this.watched, this.focus), state, kept: this.kept });
   }
 
-  private send(message: ToPage): void {
-    if (this.ready) void this.panel?.webview.postMessage(message);
+  protected override fail(message: string): void {
+    this.send({ type: 'problem', message });
   }
 
-  private async receive(message: FromPage): Promise<void> {
-    try {
-      await this.handle(message);
-    } catch (error) {
-      this.send({ type: 'problem', message: error instanceof Error ? error.message : String(error) });
-    }
-  }
-
-  private async handle(message: FromPage): Promise<void> {
+  protected override async handle(message: FromPage): Promise<void> {
     if (message.type === 'ready') this.restore(message.kept);
     else if (message.type === 'export') await exportCsv(this.sessions, 'parallel-watch.csv', (group) => csvOfAll(this.watched, group));
     else if (message.type === 'add') {
@@ -172,7 +141,6 @@ export class WatchPanel implements vscode.Disposable, vscode.WebviewPanelSeriali
   }
 
   private restore(kept: Kept | null): void {
-    this.ready = true;
     if (kept && this.watched.length === 0) {
       this.ranks = kept.ranks;
       for (const expression of kept.expressions) this.add(expression);
@@ -195,8 +163,8 @@ export class WatchPanel implements vscode.Disposable, vscode.WebviewPanelSeriali
     await goToRank(this.sessions, this.taken?.session.debugSession.id, id);
   }
 
-  dispose(): void {
+  override dispose(): void {
     this.updates.dispose();
-    vscode.Disposable.from(...this.disposables, ...(this.panel ? [this.panel] : [])).dispose();
+    super.dispose();
   }
 }

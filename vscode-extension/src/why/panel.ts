@@ -5,20 +5,26 @@ import { registerCommand, requireSession, UserError } from '../commands/register
 import { goTo } from '../commands/stacks';
 import { Command, View } from '../constants';
 import type { WhyBody } from '../logic/why/answer';
+import type { Moment } from '../logic/ranks/moves';
 import { whyPage } from '../logic/why/page';
 import type { RankSession, RankSessions } from '../ranks/rankSession';
 
 /** Commands that the page may run, and no others. */
 const LINKS = { again: Command.why, copy: Command.copyWhyCommand, open: Command.openSuspect };
 
-interface Answer {
+export interface Answer {
   readonly session: RankSession;
   readonly body: WhyBody;
+  /** When it was asked. */
+  readonly moment: Moment;
+  readonly time: string;
 }
 
 export class WhyPanel implements vscode.Disposable {
   private panel: vscode.WebviewPanel | undefined;
-  private answer: Answer | undefined;
+  answer: Answer | undefined;
+  private readonly answers = new vscode.EventEmitter<void>();
+  readonly onDidAnswer = this.answers.event;
   private readonly commands: vscode.Disposable;
 
   constructor(
@@ -26,7 +32,10 @@ export class WhyPanel implements vscode.Disposable {
     private readonly root: vscode.Uri,
   ) {
     this.commands = vscode.Disposable.from(
-      registerCommand(Command.why, () => this.ask()),
+      this.answers,
+      registerCommand(Command.why, async () => {
+        this.show(await this.ask());
+      }),
       registerCommand(Command.copyWhyCommand, async () => {
         await vscode.env.clipboard.writeText(this.requireAnswer().body.next);
       }),
@@ -34,21 +43,23 @@ export class WhyPanel implements vscode.Disposable {
     );
   }
 
-  private async ask(): Promise<void> {
+  /** The answer, which the page does not show yet. */
+  async ask(): Promise<Answer> {
     const session = requireSession(this.sessions);
     const title = vscode.l10n.t('Asking all ranks why the job does not move');
+    const moment = await session.moment(); // before: a rank may run on while it is asked
     const body = await vscode.window.withProgress({ location: vscode.ProgressLocation.Window, title }, () =>
       session.request<WhyBody>('why'),
     );
-    this.answer = { session, body };
-    this.show(body);
+    this.answer = { session, body, moment, time: new Date().toLocaleTimeString() };
+    this.answers.fire();
+    return this.answer;
   }
 
-  private show(body: WhyBody): void {
+  private show({ body, time }: Answer): void {
     const panel = this.panel ?? this.open();
     const dist = vscode.Uri.joinPath(this.root, 'dist', 'webview');
     const style = panel.webview.asWebviewUri(vscode.Uri.joinPath(dist, 'why.css')).toString();
-    const time = new Date().toLocaleTimeString();
     panel.webview.html = whyPage(body, time, LINKS, { source: panel.webview.cspSource, style });
     panel.reveal(undefined, true);
   }

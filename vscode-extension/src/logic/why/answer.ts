@@ -9,6 +9,12 @@ export interface Suspect {
   readonly waitingFor: string;
 }
 
+/** The ranks of the first set wait for those of the second. */
+export interface Wait {
+  readonly ranks: string;
+  readonly for: string;
+}
+
 export interface WhyBody {
   readonly verdict: string;
   readonly sentence: string;
@@ -16,6 +22,8 @@ export interface WhyBody {
   readonly suspects: readonly Suspect[];
   readonly evidence: readonly string[];
   readonly next: string;
+  /** An older session tells none. */
+  readonly waits?: readonly Wait[];
 }
 
 /** Verdicts that accuse nobody. */
