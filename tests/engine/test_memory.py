@@ -22,6 +22,7 @@ from dap_mux.engine.state import threads
 from dap_mux.engine.state.handles import Handles
 from dap_mux.pure.protocol.exchange import Kind
 from dap_mux.pure.protocol.messages import decode
+from tests.conftest import rounds
 from tests.engine.conftest import Play
 from tests.engine.scenes import attached, states, stopped
 from tests.support.scripted.playbook import PATH, Playbook
@@ -31,6 +32,7 @@ Json = dict[str, Any]
 LruCache: Final = type(lru_cache(len))
 LIMIT: Final = 50  # in place of the limits there are: all of them are far beyond what a test says
 TIMES: Final = 400
+HISTORY: Final = 60  # stops
 
 
 @pytest.fixture(autouse=True)
@@ -159,6 +161,29 @@ def test_a_rank_that_is_lost_again_and_again(rehearse: Play) -> None:
             before = held(book)
     assert held(book) <= before + TIMES // 10
     assert states(client) == ["running"]
+
+
+def test_one_stop_after_the_other(rehearse: Play) -> None:
+    """An editor reads each of them, compares a value, and steps on: 200 stops, 50 outside CI."""
+    book, client = rehearse.stopped(4)
+    before = 0
+    for number in range(HISTORY + rounds(200)):
+        if number == HISTORY:  # as many stops of an expression are kept
+            before = held(book)
+        step_on(book, client)
+    assert held(book) <= before + LIMIT
+
+
+def step_on(book: Playbook, client: Client) -> None:
+    """Read the stop of rank 0 as an editor does, and go to the next one."""
+    frame = client.ask("stackTrace", threadId=book.thread(0)).body["stackFrames"][0]["id"]
+    scope = client.ask("scopes", frameId=frame).body["scopes"][0]["variablesReference"]
+    client.ask("variables", variablesReference=scope)
+    client.ask("evaluate", expression="step", frameId=frame, context="watch")
+    client.ask("compare", expression="step", history=True)
+    client.ask("next", threadId=book.thread(0))
+    book.wait(1)
+    assert states(client) == ["stopped"] * 4
 
 
 def test_clients_that_come_and_go(rehearse: Play) -> None:
