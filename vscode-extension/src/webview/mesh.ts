@@ -50,7 +50,7 @@ window.addEventListener('message', ({ data }: MessageEvent<ToPage>) => {
   if (document.activeElement !== expression) expression.value = kept.expression;
   columns.replaceChildren(...data.dimensions.map((name) => new Option(name)));
   columns.value = data.columns;
-  columns.disabled = data.dimensions.length < 2;
+  element('along').hidden = data.dimensions.length < 2;
   result.innerHTML = data.html; // escaped where it was made, and no script in it would run
   ({ arrows } = data);
   if (!cellAt(head)) [head, anchor] = [[0, 0], undefined];

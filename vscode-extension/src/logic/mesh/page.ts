@@ -15,7 +15,7 @@ export function shell(shell: Shell): string {
 const FORM = `<form id="choose">
 <label>Colour <select id="colour"><option value="class">Location</option><option value="state">State</option><option value="value">Value</option></select></label>
 <label class="wide" id="of" hidden>of the expression <input id="expression" type="text" spellcheck="false" autocomplete="off"></label>
-<label>Columns <select id="columns"></select></label>
+<label id="along">Columns <select id="columns"></select></label>
 <button type="button" id="why" class="second">Who Waits for Whom?</button>
 </form>
 <p id="problem" role="alert" hidden></p>
@@ -37,7 +37,8 @@ export function gridOf(view: View): string {
   const { layout, painting, waiting } = view;
   if (layout.lines.length === 0) return '<p class="none">No session is running.</p>';
   const none = layout.columns === '' ? '<p class="none">No mesh of two or more dimensions is known, so ranks are in the order of their numbers. <code>--mesh dp=2,tp=4</code> tells one.</p>' : '';
-  const size = layout.width > 32 ? 'dots' : layout.width > 12 ? 'small' : 'large';
+  const flat = layout.lines.length > 16; // what is in a line is beside each other then
+  const size = layout.width > 32 ? 'dots' : flat ? 'flat' : layout.width > 12 ? 'small' : 'large';
   const head = Array.from({ length: layout.width }, (_, index) => `<th scope="col">${index}</th>`);
   const rows = layout.lines.flatMap(({ cells }) => cells.filter((row) => row !== undefined));
   const several = severalGroups(rows);
@@ -45,9 +46,9 @@ export function gridOf(view: View): string {
   const sentences = waiting.sentences.map((text) => `<li>${escaped(text)}</li>`).join('');
   const waits = waiting.heading === '' ? '' : `<p>${escaped(waiting.heading)}</p><ul id="waits">${sentences}</ul>`;
   return (
-    `${none}<div id="picture" class="${size}"><table id="mesh" role="grid" aria-multiselectable="true"><caption class="spoken">Ranks by their place in the mesh</caption>` +
-    `<thead><tr><td>${escaped(layout.columns)}</td>${layout.columns === '' ? '' : head.join('')}</tr></thead><tbody>${lines}</tbody></table></div>` +
-    `<ul id="legend" aria-label="Colours">${painting.legend.map(entry).join('')}</ul>${waits}`
+    `${none}${waits}<ul id="legend" aria-label="Colours">${painting.legend.map(entry).join('')}</ul>` +
+    `<div id="picture" class="${size}"><table id="mesh" role="grid" aria-multiselectable="true"><caption class="spoken">Ranks by their place in the mesh</caption>` +
+    `<thead><tr><td>${escaped(layout.columns)}</td>${layout.columns === '' ? '' : head.join('')}</tr></thead><tbody>${lines}</tbody></table></div>`
   );
 }
 
