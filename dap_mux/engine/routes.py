@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     )
     from dap_mux.engine.pdb.cast import Cast
     from dap_mux.engine.session.groups import Groups
+    from dap_mux.engine.values.arrays import Arrays
     from dap_mux.engine.values.fan_out import Compare, FanOutEvaluator
 
 
@@ -196,6 +197,7 @@ ROUTES: Final[Mapping[str, Route[Parts]]] = {
     "compare": Route(
         lambda parts: parts.on_demand.compare.compare, own.CompareArguments, observers=True
     ),
+    "array": Route(lambda parts: parts.on_demand.arrays.array, own.ArrayArguments, observers=True),
     "stacks": Route(
         lambda parts: parts.on_demand.stacks.stacks, own.StacksArguments, observers=True
     ),
@@ -248,6 +250,13 @@ class OnDemand(Struct, eq=False, dict=True):
         from dap_mux.engine.values.fan_out import Compare
 
         return Compare(self._core, self._fan_out, self._meshes)
+
+    @cached_property
+    def arrays(self) -> Arrays:
+        """`array`: the cells of a tensor or array."""
+        from dap_mux.engine.values.arrays import Arrays
+
+        return Arrays(self._core, self._fan_out, self._meshes)
 
     @cached_property
     def stacks(self) -> StackTrees:

@@ -31,6 +31,22 @@ class CompareArguments(Struct):
     history: bool = False
 
 
+class ArrayArguments(Struct):
+    """Our `array`; `rows` and `columns` are dimensions, `"$rank"` has each rank as a row.
+
+    `at`: an index for each other dimension, -1 for all of it. `ranks`: the one in focus where none
+    are given.
+    """
+
+    expression: str
+    ranks: str = ""
+    frame: Annotated[int, Meta(ge=0)] | None = None
+    rows: Literal["$rank"] | Annotated[int, Meta(ge=0, le=63)] | None = None
+    columns: Annotated[int, Meta(ge=0, le=63)] | None = None
+    at: Annotated[list[Annotated[int, Meta(ge=-1, lt=2**53)]], Meta(max_length=64)] = []
+    timeout: Limit = 5.0  # s
+
+
 class ListArguments(Struct):
     """Our `list`."""
 

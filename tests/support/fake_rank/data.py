@@ -55,6 +55,7 @@ class FakeData:
         self.lacks = "bytecode"  # "source": its Python is another one than the session's
         self._tells_evidence = False
         self._has_local_values = False
+        self.arrays: dict[str, Json | str] = {}  # by name, a text is the whole answer
         self.stacks: Any = None  # its answer to `stacks`, where it is not its program's stack
         self.meshes: list[Any] = []  # what its DeviceMesh objects say: names, sizes, its place
         self.clocks: Json = {}  # what it tells of its time-outs
@@ -173,7 +174,9 @@ class FakeData:
         if called.module in self.fails:
             raise Refused("Traceback (most recent call last):\nAttributeError: no such method")
         hint: Json = {} if called.module == "torch_state" else {"presentationHint": {}}
-        return {"result": self._answer_of(called), "variablesReference": 0, **hint}
+        is_array = called.module == "array_view"
+        result = self._array(*called.values) if is_array else self._answer_of(called)
+        return {"result": result, "variablesReference": 0, **hint}
 
     def _step(self) -> int:
         """While the program runs it is further at each look."""
@@ -232,6 +235,15 @@ class FakeData:
             return json.dumps({"lacks": self.lacks})
         known = (name for name in names if name in self.values)
         return json.dumps({name: (self.values[name], None) for name in known})
+
+    def _array(self, text: str, asked: Json) -> str:
+        """The array of that name: its shape, and its cells where they are asked for."""
+        if text not in self.arrays:
+            raise Refused(f"NameError: name {text!r} is not defined")
+        told = self.arrays[text]
+        if isinstance(told, str):
+            return told
+        return json.dumps(told if asked["cells"] else {**told, "part": None})
 
     def _value_in_frame(self, text: str) -> str:
         if text not in self.in_frames:

@@ -45,6 +45,7 @@ EVIDENCE: Final = {
     _BUNDLE.bring(SAMPLE): InjectedCall("evidence", "bring", "source"),
 }
 _LOCALS: Final = re.compile(r"own\['local_values'\]\(own\['sent'\], (\[.*?\]), ")
+_ARRAY: Final = re.compile(r"own\['view'\].*\)\(\((?P<text>.*)\n\), (?P<asked>\{.*\})\)", re.DOTALL)
 _HEADS: Final = dict(_heads())
 
 
@@ -56,6 +57,8 @@ def injected_call(expression: str) -> InjectedCall | None:
     if match := _LOCALS.search(expression):
         form = "bring" if "'sent': " in expression else "ask"
         return InjectedCall("local_values", form, f"{match[1]},")
+    if match := _ARRAY.search(expression):
+        return InjectedCall("array_view", "view", f"{match['text']!r}, {match['asked']}")
     for head, (module, function) in _HEADS.items():
         if expression.startswith(head):
             return InjectedCall(module, function, expression[len(head) : -1].strip())
@@ -92,6 +95,9 @@ def shown(call: InjectedCall) -> str:
         name = f"evidence, with {call.text}"
     elif call.module == "local_values":
         name = f"values, {call.function} {', '.join(*call.values)}"
+    elif call.module == "array_view":
+        text, asked = call.values
+        name = f"array {text}, {'cells' if asked['cells'] else 'shape'}"
     elif call.module == "file_probe" or call[:2] == ("torch_state", "look"):
         name = f"{name} {call.values[0]}"
     elif call.function in OF_VALUE:
