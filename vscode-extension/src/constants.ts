@@ -15,6 +15,7 @@ export const Setting = {
 
 export const Command = {
   allThreads: 'dapMux.stacks.allThreads',
+  array: 'dapMux.array',
   attach: 'dapMux.attach',
   breakpointAtStack: 'dapMux.stacks.breakpoint',
   cast: 'dapMux.cast',
@@ -66,6 +67,7 @@ export const RUN_ALL_HERE = 'dap-mux.runAllHere'; // dap_mux/frontends/lsp/featu
 export const RANK_COMMAND_PREFIX = 'dapMux.rank.';
 
 export const View = {
+  array: 'dapMux.array',
   ranks: 'dapMux.ranks',
   stacks: 'dapMux.stacks',
   compare: 'dapMux.compare',

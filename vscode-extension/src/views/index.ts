@@ -1,6 +1,7 @@
 /** Registers the views, the status bar and the commands for ranks. */
 
 import type * as vscode from 'vscode';
+import { ArrayPanel } from '../array/panel';
 import { registerCastCommands } from '../commands/cast';
 import { registerControlCommands } from '../commands/control';
 import { registerScopeCommands } from '../commands/scope';
@@ -31,6 +32,7 @@ export function registerRanks(context: vscode.ExtensionContext, sessions: RankSe
     new WatchPanel(sessions, panel, context.extensionUri),
     why,
     new MeshPanel(sessions, why, context.extensionUri),
+    new ArrayPanel(sessions, context.extensionUri),
     new DeathNotifications(sessions),
     new InlineValues(sessions),
     registerStatusBar(sessions),

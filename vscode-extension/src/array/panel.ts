@@ -1,0 +1,133 @@
+/** The array viewer: a tensor or array of ranks as a heat map, in a webview beside the editor. */
+
+import * as vscode from 'vscode';
+import { registerCommand, requireSession } from '../commands/registerCommand';
+import { Command, View } from '../constants';
+import { queryOf, type ArrayBody, type FromPage, type Query, type ToPage } from '../logic/array/answer';
+import { shell } from '../logic/array/page';
+import type { Moment } from '../logic/ranks/moves';
+import { unfold } from '../logic/ranks/sets';
+import { variableItem } from '../logic/ranks/stackItems';
+import { Throttler } from '../logic/throttler';
+import type { RankSession, RankSessions } from '../ranks/rankSession';
+import { fillPanel, goToRank } from '../views/scriptedPanel';
+
+const UPDATE_INTERVAL_MS = 100;
+
+export class ArrayPanel implements vscode.Disposable, vscode.WebviewPanelSerializer {
+  private panel: vscode.WebviewPanel | undefined;
+  private ready = false;
+  private query: Query | undefined;
+  private shown: ToPage | undefined;
+  private taken: { readonly session: RankSession; readonly moment: Moment } | undefined;
+  private readonly updates = new Throttler(() => this.update(), UPDATE_INTERVAL_MS);
+  private readonly disposables: vscode.Disposable[];
+
+  constructor(
+    private readonly sessions: RankSessions,
+    private readonly root: vscode.Uri,
+  ) {
+    this.disposables = [
+      vscode.window.registerWebviewPanelSerializer(View.array, this),
+      registerCommand(Command.array, async (...args) => {
+        requireSession(sessions);
+        const text = variableItem(args)?.expression ?? (await this.input());
+        if (text) this.show(queryOf(text));
+      }),
+      sessions.onDidChange(() => {
+        if (this.hasMoved()) this.updates.schedule();
+      }),
+    ];
+  }
+
+  deserializeWebviewPanel(panel: vscode.WebviewPanel): Thenable<void> {
+    this.adopt(panel);
+    return Promise.resolve();
+  }
+
+  private input(): Thenable<string | undefined> {
+    return vscode.window.showInputBox({
+      title: vscode.l10n.t('Show a tensor or array'),
+      prompt: vscode.l10n.t('An expression; [$i, 3, $j] chooses the dimensions that are shown, [$rank, $j] has each rank as a row'),
+      placeHolder: 'weight[$i, $j]',
+    });
+  }
+
+  private show(query: Query): void {
+    this.query = query;
+    this.taken = undefined;
+    if (this.panel) this.panel.reveal(undefined, true);
+    else {
+      const column = { viewColumn: vscode.ViewColumn.Beside, preserveFocus: false };
+      this.adopt(vscode.window.createWebviewPanel(View.array, vscode.l10n.t('Array'), column));
+    }
+    this.updates.schedule();
+  }
+
+  private adopt(panel: vscode.WebviewPanel): void {
+    this.panel = panel;
+    this.ready = false;
+    panel.onDidChangeViewState(() => {
+      if (this.hasMoved()) this.updates.schedule();
+    });
+    const receive = (message: unknown): Promise<void> => this.receive(message as FromPage);
+    fillPanel(panel, this.root, 'array', shell, receive, () => (this.panel = undefined));
+  }
+
+  /** Whether a rank has stopped since the page was drawn; one that is not seen asks nobody. */
+  private hasMoved(): boolean {
+    const session = this.sessions.current;
+    if (!this.panel?.visible || !session || !this.query) return false;
+    if (!session.ranks.all().some(({ state }) => state === 'stopped')) return false;
+    return this.taken?.session !== session || session.ranks.moves.since(this.taken.moment).length > 0;
+  }
+
+  private async update(): Promise<void> {
+    const { query } = this;
+    if (!query || !this.panel) return;
+    this.panel.title = vscode.l10n.t('Array: {0}', query.expression);
+    try {
+      const session = requireSession(this.sessions);
+      const moment = await session.moment();
+      this.shown = { type: 'show', query, body: await this.request(session, query) };
+      this.taken = { session, moment };
+    } catch (error) {
+      this.shown = { type: 'problem', query, message: error instanceof Error ? error.message : String(error) };
+    }
+    this.post();
+    if (query !== this.query) this.updates.schedule(); // the slider has moved on
+  }
+
+  /** Asks the rank in focus; what is spread over ranks, and a row a rank, is asked of all. */
+  private async request(session: RankSession, query: Query): Promise<ArrayBody> {
+    const ask = (ranks: string): Promise<ArrayBody> => session.request('array', { ...query, ranks });
+    if (query.ranks || query.rows === '$rank') return await ask(query.ranks || 'all');
+    const body = await ask('');
+    const [problem] = body.errors;
+    if (problem && body.parts.length === 0) throw new Error(problem.message);
+    return body.placements ? await ask('all') : body;
+  }
+
+  private post(): void {
+    if (this.ready && this.shown) void this.panel?.webview.postMessage(this.shown);
+  }
+
+  private async receive(message: FromPage): Promise<void> {
+    if (message.type === 'go') {
+      await goToRank(this.sessions, this.taken?.session.debugSession.id, unfold(message.ranks, '')[0]);
+      return;
+    }
+    if (message.type === 'ask') this.query = message.query;
+    else {
+      this.ready = true;
+      this.query ??= message.kept ?? undefined;
+      this.post();
+    }
+    if (message.type === 'ask' || !this.shown) this.updates.schedule();
+  }
+
+  dispose(): void {
+    this.updates.dispose();
+    vscode.Disposable.from(...this.disposables, ...(this.panel ? [this.panel] : [])).dispose();
+  }
+}
