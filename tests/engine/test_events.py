@@ -153,6 +153,28 @@ class TestPassedOn:
         several = "[0-2] hello world\n[0] I am 0\n[1] I am 1\n[2] I am 2\n"
         assert text == ("hello world\nI am 0\n" if count == 1 else several)
 
+    def test_a_traceback_leads_to_its_lines(self, play: Play, count: int) -> None:
+        """An editor shows each place as a link; a path that is none, and the text, have none."""
+        book, client = play.attached(count)
+        lines = [
+            "Traceback (most recent call last):\n",
+            f'  File "{PATH}", line 31, in batch_of\n    raise ValueError\n',
+            '  File "<string>", line 1, in <module>\n',
+            "ValueError: <b>\n",
+        ]
+        with book.happens():
+            for rank in book.ranks.values():
+                for line in lines:
+                    rank.prints(line, "stderr")
+        book.wait(0.2)
+        printed = [body for body in client.of("output") if body["category"] == "stderr"]
+        (placed,) = (body for body in printed if body.get("source"))
+        assert (placed["source"], placed["line"]) == ({"path": PATH}, 31)
+        assert placed["output"].endswith(f'  File "{PATH}", line 31, in batch_of\n')
+        prefix = "" if count == 1 else "[0-2] "
+        text = "".join(body["output"] for body in printed)
+        assert text == "".join(prefix + line for line in "".join(lines).splitlines(keepends=True))
+
     def test_output_before_its_stop(self, play: Play, count: int) -> None:
         """What was printed before a stop is shown before it."""
         book, client = play.attached(count)

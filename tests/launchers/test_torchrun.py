@@ -5,6 +5,9 @@ Nothing of dap-mux is installed in torchrun's own environment.
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
 from tests.launchers.launching import (
@@ -25,6 +28,7 @@ from tests.support.processes.commands import LIMIT, User, listed
 
 pytestmark = pytest.mark.timeout(300)
 TRAIN = EXAMPLES / "torchrun" / "train.py"
+SPREAD = Path(__file__).parent / "scripts" / "spread_tensors.py"
 ENVIRON = {"OMP_NUM_THREADS": "1"}
 BACKWARD = line(TRAIN, "loss.backward()")
 
@@ -59,6 +63,34 @@ async def test_data_parallel_ranks_on_a_mesh(user: User) -> None:
     assert await cast(client, "ranks(tp=0)", "p step") == [("0,2", "3")]
     done = await released(user, run, client)
     assert done.out.startswith(weight(5) + " on DeviceMesh("), done.out
+
+
+async def test_tensors_as_cells(user: User) -> None:
+    """By the placements of a `DTensor`, and one row a rank; the tensors stay where they are."""
+    words = ["run", "--", "torchrun", "--standalone", "--nproc-per-node", "4", str(SPREAD)]
+    run = await launch(user, environment("torch"), words, **ENVIRON)
+    at = line(SPREAD, "the ranks are stopped here")
+    client = await joined(run, {str(SPREAD): [{"line": at}]}, timeout=STARTS)
+    await held(client, 0, 1, 2, 3, at=at)
+
+    body = await client.request("array", {"expression": "whole", "timeout": LIMIT}, timeout=LIMIT)
+    (part,) = body["parts"]
+    assert (body["shape"], part["grid"]) == ([4096, 4100], [256, 242])
+    assert len(json.dumps(body)) < 1_100_000, "64 MB stay in the rank"
+    asked = {"expression": "both", "ranks": "all", "timeout": LIMIT}
+    body = await client.request("array", asked, timeout=LIMIT)
+    corners = [(one["ranks"], one["row"], one["column"]) for one in body["parts"]]
+    assert corners == [("0", 0, 0), ("1", 0, 2050), ("2", 2048, 0), ("3", 2048, 2050)]
+    assert body["parts"][3]["statistics"]["max"] == pytest.approx(4096 * 4100, rel=1e-6)
+    assert {one["grid"][0] for one in body["parts"]} == {128}
+    body = await client.request("array", {**asked, "expression": "columns"}, timeout=LIMIT)
+    assert [(one["ranks"], one["column"]) for one in body["parts"]] == [("0,2", 0), ("1,3", 2050)]
+    asked = {"expression": "small", "ranks": "all", "rows": "$rank"}
+    body = await client.request("array", asked, timeout=LIMIT)
+    assert [(one["row"], one["statistics"]["mean"]) for one in body["parts"]] == [
+        (rank, float(rank)) for rank in range(4)
+    ]
+    await released(user, run, client)
 
 
 async def test_an_exception_in_one_rank_is_shown_before_torchrun_ends_the_others(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import lru_cache
@@ -11,6 +12,7 @@ from typing import Final, NamedTuple, TypeAlias
 from msgspec import Struct, field
 
 from dap_mux.engine.messages import to_clients
+from dap_mux.engine.state.path_mappings import paths_of
 from dap_mux.engine.state.rank import Rank
 from dap_mux.engine.state.session import SessionState
 from dap_mux.pure.protocol.messages import Body
@@ -319,6 +321,33 @@ def _lines(text: str) -> list[str]:
     return [line + "\n" for line in text.split("\n")[:-1]]
 
 
+# A line of a traceback with its place, which an editor shows as a link. debugpy gives none.
+
+MAX_PLACES: Final = 64  # of one text: each is an event
+_PLACE: Final = re.compile(
+    r"""^(?:\[[^\]\n]{1,256}\]\ )?[\ |+-]*File\ "(?P<path>[^"<\n][^"\n]{0,1023})",
+    \ line\ (?P<line>[0-9]{1,7})(?:,\ in\ [^\n]*)?\n""",
+    re.MULTILINE | re.VERBOSE,
+)
+
+
+def with_places(body: Body, to_local: Callable[[str], str]) -> Iterator[Body]:
+    """Yield a body in pieces: a traceback's lines have `source` and `line`, the rest none.
+
+    `to_local`: from a path of the rank's to that of the session.
+    """
+    text, start = str(body["output"]), 0
+    lines = [] if body.get("source") or 'File "' not in text else [*_PLACE.finditer(text)]
+    for found in lines if len(lines) <= MAX_PLACES else []:
+        if found.start() > start:
+            yield {**body, "output": text[start : found.start()]}
+        start = found.end()
+        place: Body = {"source": {"path": to_local(found["path"])}, "line": int(found["line"])}
+        yield {**body, "output": found[0], **place}
+    if start < len(text) or not text:
+        yield {**body, "output": text[start:]}
+
+
 # What ranks print, on its way to the clients: held, folded, and sent when it is due.
 
 
@@ -355,9 +384,15 @@ class RankOutput:
 
     def flush(self, *, everything: bool = False, said_by: Collection[DebuggeeId] = ()) -> None:
         """Send what is due (`OutputFolder.flush`)."""
-        for body, _ in self._folder.flush(everything=everything, said_by=said_by):
-            to_clients.broadcast_output(self._core, body)
+        for body, ranks in self._folder.flush(everything=everything, said_by=said_by):
+            for piece in with_places(body, self._path_of(ranks)):
+                to_clients.broadcast_output(self._core, piece)
         self._arrange_flush()
+
+    def _path_of(self, ranks: Ranks) -> Callable[[str], str]:
+        """Return what finds the session's path for a rank's; equal lines have the first rank's."""
+        rank = self._core.ranks.get(ranks[0]) if ranks else None
+        return lambda path: (paths_of(self._core, rank).to_local(path) if rank else None) or path
 
     def close(self, rank: Rank) -> None:
         """The rank is gone: its unfinished line will not be finished."""
