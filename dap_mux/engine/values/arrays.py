@@ -74,7 +74,7 @@ class Part(Struct):
             raise ValueError("the grid has another number of cells")
 
 
-class Told(Struct):
+class ArrayTold(Struct):
     """A rank's answer; `shape` is that of the whole, `local` that of what the rank has of it."""
 
     problem: Text = ""
@@ -141,7 +141,7 @@ class _Look:
         self._core, self._fan_out, self._bundle = core, fan_out, bundle
         self._request, self._ranks = request, ranks
         self._arguments = typed(request.arguments, ArrayArguments)
-        self._told: dict[RankId, Told] = {}
+        self._told: dict[RankId, ArrayTold] = {}
         self._errors: dict[RankId, str] = {}
         self._missing: set[RankId] = set()
 
@@ -214,7 +214,7 @@ class _Look:
                 places.setdefault(tuple(told.offset), rank)
         return [*places.values()][:MAX_TOTAL]
 
-    def _has(self, told: Told) -> bool:
+    def _has(self, told: ArrayTold) -> bool:
         """Whether a rank has anything of what is shown: its part may be empty, or elsewhere."""
         at, axes = self._arguments.at, self._axes(told.shape)
         for axis, (begin, size) in enumerate(zip(told.offset, told.local, strict=False)):
@@ -234,7 +234,7 @@ class _Look:
 
     def _body(self) -> Body:
         known = {id: told for id, told in self._told.items() if told.part}
-        first = next(iter(known.values()), Told())
+        first = next(iter(known.values()), ArrayTold())
         ids = sorted(known)
         parts = [self._part(id, known[id], place) for place, id in enumerate(ids)]
         rows, columns = self._axes(first.shape)
@@ -258,7 +258,7 @@ class _Look:
             "missing": named(self._core, self._missing),
         }
 
-    def _part(self, id: RankId, told: Told, place: int) -> Body:
+    def _part(self, id: RankId, told: ArrayTold, place: int) -> Body:
         same = [
             other
             for other, one in self._told.items()
@@ -273,13 +273,13 @@ class _Look:
         return [{"ranks": named(self._core, ranks), "message": text} for text, ranks in grouped]
 
 
-def _read(text: str, *, cells: bool) -> Told:
+def _read(text: str, *, cells: bool) -> ArrayTold:
     """Return what a rank says; what is malformed is its problem."""
     try:
-        told = read_text(text, Told)
+        told = read_text(text, ArrayTold)
     except PeerFault as error:
-        return Told(problem=f"malformed answer: {error}"[:MAX_CELLS])
+        return ArrayTold(problem=f"malformed answer: {error}"[:MAX_CELLS])
     if cells and not told.problem and told.part is None:
-        return Told(problem="malformed answer: no cells")
+        return ArrayTold(problem="malformed answer: no cells")
     same = len(told.shape) == len(told.offset) == len(told.local)
-    return told if same or told.problem else Told(problem="malformed answer: other dimensions")
+    return told if same or told.problem else ArrayTold(problem="malformed answer: other dimensions")
