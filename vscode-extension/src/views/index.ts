@@ -12,6 +12,7 @@ import type { RankSessions } from '../ranks/rankSession';
 import { MeshPanel } from '../mesh/panel';
 import { WatchPanel } from '../watch/panel';
 import { WhyPanel } from '../why/panel';
+import { registerConditions } from './conditions';
 import { DeathNotifications } from './deathNotifications';
 import { registerFocusMark } from './focusMark';
 import { registerGroupMarks } from './groupMarks';
@@ -35,6 +36,7 @@ export function registerRanks(context: vscode.ExtensionContext, sessions: RankSe
     new ArrayPanel(sessions, context.extensionUri),
     new DeathNotifications(sessions),
     new InlineValues(sessions),
+    registerConditions(sessions),
     registerStatusBar(sessions),
     registerFocusMark(sessions),
     registerGroupMarks(sessions),

@@ -1,0 +1,31 @@
+/** Help for a breakpoint's condition: rank sets and our words are completed; the language server underlines what is wrong. */
+
+import * as vscode from 'vscode';
+import { conditionWords } from '../logic/conditions/words';
+import type { RankSessions } from '../ranks/rankSession';
+
+/**
+ * VS Code's box for a condition takes completions from the file's own language at the beginning of the
+ * breakpoint's line, whatever has been typed, and puts one in place of all that. So these are given there alone:
+ * an extension is told nothing of the box itself.
+ */
+class ConditionWords implements vscode.CompletionItemProvider {
+  constructor(private readonly sessions: RankSessions) {}
+
+  provideCompletionItems(_document: vscode.TextDocument, position: vscode.Position): vscode.CompletionItem[] {
+    const session = this.sessions.current;
+    if (!session || position.character > 0) return [];
+    return conditionWords(session.ranks.all(), session.named).map(({ label, detail, snippet }) => {
+      const item = new vscode.CompletionItem({ label, description: detail }, vscode.CompletionItemKind.Keyword);
+      item.insertText = new vscode.SnippetString(snippet);
+      item.filterText = label.replace(/^@(.*)/, '@$1 $1'); // VS Code takes no letter behind an @ for a beginning
+      item.sortText = `0${label}`;
+      return item;
+    });
+  }
+}
+
+export function registerConditions(sessions: RankSessions): vscode.Disposable {
+  const selector = { scheme: 'file', language: 'python' };
+  return vscode.languages.registerCompletionItemProvider(selector, new ConditionWords(sessions));
+}
