@@ -10,25 +10,22 @@ import { unfold } from '../logic/ranks/sets';
 import { variableItem } from '../logic/ranks/stackItems';
 import { Throttler } from '../logic/throttler';
 import type { RankSession, RankSessions } from '../ranks/rankSession';
-import { fillPanel, goToRank } from '../views/scriptedPanel';
+import { goToRank, ScriptedPanel } from '../views/scriptedPanel';
 
 const UPDATE_INTERVAL_MS = 100;
 
-export class ArrayPanel implements vscode.Disposable, vscode.WebviewPanelSerializer {
-  private panel: vscode.WebviewPanel | undefined;
-  private ready = false;
+export class ArrayPanel extends ScriptedPanel<FromPage, ToPage> {
   private query: Query | undefined;
   private shown: ToPage | undefined;
   private taken: { readonly session: RankSession; readonly moment: Moment } | undefined;
   private readonly updates = new Throttler(() => this.update(), UPDATE_INTERVAL_MS);
-  private readonly disposables: vscode.Disposable[];
 
   constructor(
     private readonly sessions: RankSessions,
-    private readonly root: vscode.Uri,
+    root: vscode.Uri,
   ) {
-    this.disposables = [
-      vscode.window.registerWebviewPanelSerializer(View.array, this),
+    super(root, { view: View.array, name: 'array', title: vscode.l10n.t('Array'), page: shell });
+    this.disposables.push(
       registerCommand(Command.array, async (...args) => {
         requireSession(sessions);
         const text = variableItem(args)?.expression ?? (await this.input());
@@ -37,12 +34,7 @@ export class ArrayPanel implements vscode.Disposable, vscode.WebviewPanelSeriali
       sessions.onDidChange(() => {
         if (this.hasMoved()) this.updates.schedule();
       }),
-    ];
-  }
-
-  deserializeWebviewPanel(panel: vscode.WebviewPanel): Thenable<void> {
-    this.adopt(panel);
-    return Promise.resolve();
+    );
   }
 
   private input(): Thenable<string | undefined> {
@@ -56,22 +48,12 @@ export class ArrayPanel implements vscode.Disposable, vscode.WebviewPanelSeriali
   private show(query: Query): void {
     this.query = query;
     this.taken = undefined;
-    if (this.panel) this.panel.reveal(undefined, true);
-    else {
-      const column = { viewColumn: vscode.ViewColumn.Beside, preserveFocus: false };
-      this.adopt(vscode.window.createWebviewPanel(View.array, vscode.l10n.t('Array'), column));
-    }
+    this.open(true);
     this.updates.schedule();
   }
 
-  private adopt(panel: vscode.WebviewPanel): void {
-    this.panel = panel;
-    this.ready = false;
-    panel.onDidChangeViewState(() => {
-      if (this.hasMoved()) this.updates.schedule();
-    });
-    const receive = (message: unknown): Promise<void> => this.receive(message as FromPage);
-    fillPanel(panel, this.root, 'array', shell, receive, () => (this.panel = undefined));
+  protected override seen(): void {
+    if (this.hasMoved()) this.updates.schedule();
   }
 
   /** Whether a rank has stopped since the page was drawn; one that is not seen asks nobody. */
@@ -109,25 +91,30 @@ export class ArrayPanel implements vscode.Disposable, vscode.WebviewPanelSeriali
   }
 
   private post(): void {
-    if (this.ready && this.shown) void this.panel?.webview.postMessage(this.shown);
+    if (this.shown) this.send(this.shown);
   }
 
-  private async receive(message: FromPage): Promise<void> {
+  protected override fail(message: string): void {
+    if (!this.query) return;
+    this.shown = { type: 'problem', query: this.query, message };
+    this.post();
+  }
+
+  protected override async handle(message: FromPage): Promise<void> {
     if (message.type === 'go') {
       await goToRank(this.sessions, this.taken?.session.debugSession.id, unfold(message.ranks, '')[0]);
       return;
     }
     if (message.type === 'ask') this.query = message.query;
     else {
-      this.ready = true;
       this.query ??= message.kept ?? undefined;
       this.post();
     }
     if (message.type === 'ask' || !this.shown) this.updates.schedule();
   }
 
-  dispose(): void {
+  override dispose(): void {
     this.updates.dispose();
-    vscode.Disposable.from(...this.disposables, ...(this.panel ? [this.panel] : [])).dispose();
+    super.dispose();
   }
 }
