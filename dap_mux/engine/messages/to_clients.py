@@ -117,9 +117,9 @@ def broadcast(core: SessionState, name: str, body: Body | None = None) -> None:
 
 
 def broadcast_output(core: SessionState, body: Body) -> None:
-    """Send what ranks printed to every configured controller that reads."""
+    """Send what ranks printed to every configured controller, and observer, that reads."""
     payload = raw(body)
-    for client in core.controllers():
+    for client in [one for one in core.clients.values() if one.hears_output]:
         if client.dropped is None:
             send_event(core, client, "output", payload)
         else:

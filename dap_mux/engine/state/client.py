@@ -222,6 +222,7 @@ DIALECTS: Final[dict[str, Dialect]] = {  # by `clientID`
     "nvim-dap": NVIM_DAP,
     "dape": Dape(),
     "dap-mux console": DapMuxConsole(),
+    "dap-mux mcp": DapMuxConsole(),
 }
 
 
@@ -285,6 +286,11 @@ class Client(Struct, eq=False, weakref=True):
     events: frozenset[str] = frozenset()
     dropped: Dropped | None = None  # set while it does not read
     sync: StopSync = field(default_factory=StopSync)
+
+    @property
+    def hears_output(self) -> bool:
+        """Whether it gets what ranks print: as an observer, if it has asked for it."""
+        return self.listening or (self.role == "observer" and "output" in self.events)
 
     @property
     def listening(self) -> bool:

@@ -165,6 +165,13 @@ def _lsp(parser: ArgumentParser) -> None:
     )
 
 
+def _mcp(parser: ArgumentParser) -> None:
+    parser.epilog = "Speaks the Model Context Protocol on stdin and stdout; see docs/agents.md."
+    parser.add_argument(
+        "--session", metavar="SESSION", help="the session to use where a call names none"
+    )
+
+
 def _cast(parser: ArgumentParser) -> None:
     parser.usage = "dap-mux cast [SESSION] RANKS COMMAND [--timeout S] [--json] [OPTIONS]"
     parser.epilog = "Put -- before arguments that begin with a dash."
@@ -418,6 +425,13 @@ COMMANDS: tuple[Command, ...] = (
         "lsp:main",
         _lsp,
         examples=("lsp", "lsp --session localhost:5677"),
+    ),
+    Command(
+        "mcp",
+        "tools for a coding agent, on stdin and stdout",
+        "mcp:main",
+        _mcp,
+        examples=("mcp", "mcp --session localhost:5677"),
     ),
     Command(
         "doctor",

@@ -40,6 +40,25 @@ async def observer(
 
     Raises NothingToConnect, Refused, UsageError, RequestFailed, DapMuxError.
     """
+    client = await _observe(session, config, name, events)
+    try:
+        with _explained(session):
+            yield client
+    finally:
+        await client.close()
+
+
+async def follower(session: SessionFile, config: Config, name: str) -> SessionClient:
+    """Join as an observer that follows ranks and what they print. Raises what `observer` does."""
+    dap = await _observe(session, config, name, ("ranks", "output"))
+    client = SessionClient(dap, session.address)
+    await client.follow()
+    return client
+
+
+async def _observe(
+    session: SessionFile, config: Config, name: str, events: Sequence[str]
+) -> DapClient:
     token = _token(session, config)
     client = await _connect(session, config)
     try:
@@ -51,20 +70,24 @@ async def observer(
             subscriptions = {"events": list(events)} if events else {}
             attach = {"role": "observer", **subscriptions, **credentials}
             await client.request("attach", attach, timeout=REQUEST_TIMEOUT_S)
-            yield client
-    finally:
+    except BaseException:
         await client.close()
+        raise
+    return client
 
 
 async def controller(
-    session: SessionFile, config: Config, breakpoints: BreakpointsByPath
+    session: SessionFile,
+    config: Config,
+    breakpoints: BreakpointsByPath,
+    name: str = "dap-mux console",
 ) -> SessionClient:
     """Join a session as one more debugger. Raises what `observer` does."""
     token = _token(session, config)
     client = SessionClient(await _connect(session, config), session.address)
     try:
         with _explained(session):
-            await client.attach(breakpoints, {"token": token} if token else {})
+            await client.attach(breakpoints, {"token": token} if token else {}, name)
     except BaseException:
         await client.close()
         raise

@@ -94,7 +94,7 @@ def main(args: Namespace) -> int:
             return execute(_of_processes, (args, pids))
         return execute(_of_machines, (args, endpoints))
     session, ranks = session_and_ranks(args.arguments)
-    return _show(args, anyio.run(_of_session, find(session), load_config(args), ranks, args.attach))
+    return _show(args, anyio.run(of_session, find(session), load_config(args), ranks, args.attach))
 
 
 # `--watch`: again and again, until the session or the processes have ended.
@@ -131,7 +131,7 @@ def _watched(args: Namespace, endpoints: tuple[str, ...]) -> int:
         session, config = find(name), load_config(args)
 
         async def look() -> Body:
-            return await _of_session(session, config, ranks, False)
+            return await of_session(session, config, ranks, attach=False)
 
     return anyio.run(_watch, args, look, interval)
 
@@ -161,7 +161,7 @@ def _show(args: Namespace, body: Body) -> int:
     return EXIT_CODES[body["verdict"]]
 
 
-async def _of_session(session: SessionFile, config: Config, ranks: str, attach: bool) -> Body:
+async def of_session(session: SessionFile, config: Config, ranks: str, attach: bool) -> Body:
     """Ask as an observer; `attach`: be the debugger for as long as it takes, if there is none.
 
     Ranks that wait for their debugger before the first line would run on with it. Without `attach`

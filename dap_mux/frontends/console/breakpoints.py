@@ -58,6 +58,8 @@ class Breakpoint:
     id: object = None
     message: str = ""
     inside: str = ""
+    log: str = ""
+    mode: str = ""
 
     @property
     def place(self) -> str:
@@ -78,7 +80,8 @@ class Breakpoint:
         body: dict[str, Any] = {"name": self.name} if self.name else {"line": self.line}
         condition = self.full_condition
         body |= {"condition": condition} if condition else {}
-        return body | ({"hitCondition": self.hits} if self.hits else {})
+        more = {"hitCondition": self.hits, "logMessage": self.log, "mode": self.mode}
+        return body | {key: text for key, text in more.items() if text}
 
     @property
     def full_condition(self) -> str:
@@ -174,9 +177,17 @@ class Breakpoints:
             await self._put([one for one in self.all if one not in over], over)
 
     async def add(
-        self, spec: str, rows: Sequence[Row], ranks: frozenset[RankId], *, temporary: bool
+        self,
+        spec: str,
+        rows: Sequence[Row],
+        ranks: frozenset[RankId],
+        *,
+        temporary: bool,
+        **more: Any,
     ) -> Breakpoint:
         """Set one for these ranks, none for all; a bare line is in the file of `rows`.
+
+        `more`: its `hits`, `log` and `mode`.
 
         Raises UsageError.
         """
@@ -186,6 +197,7 @@ class Breakpoints:
             condition=condition,
             ranks=ranks,
             temporary=temporary,
+            **more,
         )
         _ = added.full_condition  # raises where it begins with a wrong rank set
         self._count += 1

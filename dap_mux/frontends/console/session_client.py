@@ -177,14 +177,23 @@ class SessionClient:
         """Close the connection without a `disconnect`."""
         await self._dap.close()
 
-    async def attach(self, breakpoints: BreakpointsByPath, credentials: Mapping[str, str]) -> None:
+    async def attach(
+        self,
+        breakpoints: BreakpointsByPath,
+        credentials: Mapping[str, str],
+        name: str = "dap-mux console",
+    ) -> None:
         """Attach as a controller, and fetch the ranks. Raises what `DapClient.handshake` does."""
         await self._dap.handshake(
             {"events": ["ranks"], **credentials},
             breakpoints=breakpoints,
             exception_filters=DEFAULT_FILTERS,
-            client_id="dap-mux console",
+            client_id=name,
         )
+        await self.follow()
+
+    async def follow(self) -> None:
+        """Keep the rows from now on, and no events; for a client that has attached by itself."""
         self._attached = True
         await self.list_ranks()
 

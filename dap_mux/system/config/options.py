@@ -179,7 +179,7 @@ FILE = Kind("a file", "FILE", _read_path, str)
 
 ALL = ("run", "attach", "adapter")
 RUN = ("run",)
-JOIN = ("list", "console", "cast", "compare", "stacks", "why", "lsp", "doctor")
+JOIN = ("list", "console", "cast", "compare", "stacks", "why", "lsp", "mcp", "doctor")
 
 
 class Option(Struct, frozen=True):

@@ -53,7 +53,7 @@ def run_words(*words: str) -> Namespace:
 
 def test_the_commands_of_the_design_exist() -> None:
     design = (
-        "run attach rerun console list ls cast stacks compare why adapter lsp doctor config"
+        "run attach rerun console list ls cast stacks compare why adapter lsp mcp doctor config"
         " sessions completion help"
     )
     assert set(BY_NAME) == set(design.split())
@@ -193,7 +193,7 @@ def test_a_reader_that_leaves_is_no_failure_worth_words() -> None:
 
 
 def test_importing_the_command_line_loads_nothing_slow() -> None:
-    slow = {"anyio", "asyncio", "click", "debugpy", "numpy", "pygls", "rich", "typer"}
+    slow = {"anyio", "asyncio", "click", "debugpy", "mcp", "numpy", "pygls", "rich", "typer"}
     slow |= {"prompt_toolkit", "shtab"}
     code = "import dap_mux.frontends.cli, sys\nfor name in sys.modules: print(name.split('.')[0])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -1,0 +1,78 @@
+"""`dap-mux mcp`: the debugger as tools of a coding agent, on standard input and output."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from argparse import Namespace
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from dap_mux.frontends.cli.execution import load_config
+from dap_mux.frontends.console.session_client import BreakpointsByPath, SessionClient
+from dap_mux.pure.errors import DapMuxError
+from dap_mux.pure.rank_sets.rank_rows import Row
+from dap_mux.system.config import Config
+from dap_mux.system.session_files import SessionFile
+
+# As in the extra [mcp] of pyproject.toml, like `lsp.PACKAGES`.
+PACKAGES: Final = ("mcp>=2,<3",)
+MISSING_EXTRA: Final = "`dap-mux mcp` needs an optional package ({missing} is missing): {install}"
+NAME: Final = "dap-mux mcp"
+
+
+@dataclass(frozen=True)
+class CommandLine:
+    """`link.Ways`, in the words of the other commands."""
+
+    config: Config
+
+    async def observe(self, session: SessionFile) -> SessionClient:
+        """Connect to look."""
+        from dap_mux.frontends.cli.join import follower
+
+        return await follower(session, self.config, NAME)
+
+    async def join(self, session: SessionFile, breakpoints: BreakpointsByPath) -> SessionClient:
+        """Connect to drive, and wait until the ranks are reached."""
+        from dap_mux.frontends.cli.join import controller, reached
+
+        client = await controller(session, self.config, breakpoints, NAME)
+        await reached(client)
+        return client
+
+    async def why(self, session: SessionFile, ranks: str) -> dict[str, object]:
+        """Return the response of `why`."""
+        from dap_mux.frontends.cli.why import of_session
+
+        return await of_session(session, self.config, ranks, attach=False)
+
+    async def stacks_outside(
+        self, rows: Sequence[Row], *, every_thread: bool
+    ) -> dict[str, object] | None:
+        """Return the response of `stacks` for ranks of this machine without a debugger."""
+        from dap_mux.frontends.cli.outside import (
+            have_begun,
+            pids_here,
+            stacks_outside,
+            undebugged,
+        )
+
+        listed = [dict(row) for row in rows]
+        pids = pids_here(listed) if undebugged(listed) else None
+        if not pids or not await have_begun(listed):
+            return None
+        return await stacks_outside(pids, every_thread=every_thread)
+
+
+def main(args: Namespace) -> int:
+    """Serve until the agent's client closes the pipe."""
+    config = load_config(args)
+    try:
+        from dap_mux.frontends.mcp.server import make_server
+    except ModuleNotFoundError as error:
+        install = shlex.join([sys.executable, "-m", "pip", "install", *PACKAGES])
+        raise DapMuxError(MISSING_EXTRA.format(missing=error.name, install=install)) from error
+    make_server(CommandLine(config), args.session or "").run("stdio")
+    return 0

@@ -1,0 +1,244 @@
+"""The tools that look: they pause no rank, and need no lease."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from itertools import islice
+from pathlib import Path, PurePath
+from typing import Any, Final, Literal
+
+from dap_mux.frontends.mcp.answers import Body, Unable
+from dap_mux.frontends.mcp.link import Link, Links, Ways, chosen
+from dap_mux.pure.errors import UsageError
+from dap_mux.pure.rank_sets.rank_rows import count_text
+from dap_mux.system.user_files import open_regular
+
+MAX_FRAMES: Final = 12
+"""The innermost ones of a stack; `path` of the rank's row leads to the others."""
+MAX_PIECE: Final = 4000
+MAX_AROUND: Final = 60
+MAX_NAMES: Final = 20
+NAMES: Final = (
+    "'\\n'.join(f'{k}: {t}' for k, v in {**locals()}.items() for t in [type(v).__name__] "
+    "if k[:2] != '__' and t not in ('module', 'function', 'type'))"
+)
+"""In a rank: the variables of the frame that it is stopped in."""
+PIECE: Final = (
+    "(lambda t: (len(t), __import__('zlib').crc32(t.encode('utf-8', 'replace')), "
+    "t[{offset}:{end}]))(repr({name}))"
+)
+"""In a rank: a part of a text, with what tells the whole text from another rank's."""
+
+
+class Looking:
+    """Each method is a tool; its docstring is what the agent reads."""
+
+    def __init__(self, links: Links, ways: Ways) -> None:
+        self._links = links
+        self._ways = ways
+
+    async def status(self, session: str = "", ranks: str = "all") -> Body:
+        """Sessions of this user, and the ranks of one: where they are, folded, and their states.
+
+        `session` (HOST:PORT) is only needed where several run. `ranks` is a rank set: `0-3`,
+        `stopped`, `all`, `dp=0`.
+        """
+        names = self._links.names()
+        if not names and not self._links.all:
+            return {"sessions": [], "next": "start runs a job, or attaches to one"}
+        if not session and not self._links.default and len(names) > 1:
+            return {"sessions": names, "next": "pass one of them as `session`"}
+        link = await self._links.of(session)
+        rows = await link.rows(ranks)
+        states = [str(row["state"]) for row in rows]
+        return {
+            "sessions": names,
+            "session": link.session.address,
+            "counts": count_text({each: states.count(each) for each in sorted({*states})}),
+            "agent": "drives" if link.drives else "looks",
+            "ranks": link.folded(rows),
+            **({"ended": link.client.end_reason} if link.client.ended.is_set() else {}),
+        }
+
+    async def why(self, session: str = "", ranks: str = "all") -> Body:
+        """Why the job does not move on: verdict, the ranks at fault with their stacks, evidence.
+
+        Ask this first of a job that hangs. No rank is paused; it takes one to five seconds.
+        """
+        link = await self._links.of(session)
+        body = await self._ways.why(link.session, chosen(ranks))
+        suspects: dict[tuple[str, ...], list[str]] = {}
+        for one in body["suspects"]:
+            stack = (_frame(frame) for frame in one["stack"][:MAX_FRAMES])
+            suspects.setdefault((one["waitingFor"], *stack), []).append(one["ranks"])
+        folded = [
+            {"ranks": link.folded_names(names), "waitingFor": waiting, "stack": stack}
+            for (waiting, *stack), names in suspects.items()
+        ]
+        return {**body, "suspects": folded}
+
+    async def stacks(
+        self,
+        session: str = "",
+        ranks: str = "all",
+        threads: Literal["main", "all"] = "main",
+        library: bool = False,
+    ) -> Body:
+        """Where ranks are now, running or stopped; equal stacks once, innermost frame first.
+
+        `library`: with the frames of installed packages.
+        """
+        link = await self._links.of(session)
+        rows = await link.rows(ranks)
+        body = await self._ways.stacks_outside(rows, every_thread=threads == "all")
+        if body is None:
+            body = await link.ask("stacks", {"ranks": chosen(ranks), "threads": threads})
+        found = [
+            {"ranks": at, "thread": thread["name"], "stopped": stopped, "stack": stack}
+            for thread in body["threads"]
+            for at, stopped, stack in ends_of(thread, library=library)
+        ]
+        return {"stacks": found, "missing": body["missing"]}
+
+    async def compare(
+        self, expression: str, session: str = "", ranks: str = "all", tolerance: float = 0.0
+    ) -> Body:
+        """A Python expression in every rank: equal values once, outliers marked, statistics.
+
+        Running ranks answer too, in the globals of `__main__`. `tolerance` is relative.
+        """
+        link = await self._links.of(session)
+        await link.debugged(ranks)
+        asked = {"expression": expression, "ranks": chosen(ranks), "tolerance": tolerance}
+        return {"expression": expression, **await link.ask("compare", asked)}
+
+    async def values(
+        self,
+        names: list[str] | None = None,
+        session: str = "",
+        ranks: str = "all",
+        offset: int = 0,
+        length: int = 1000,
+    ) -> Body:
+        """Variables of the selected frames: without `names` which there are, else their values.
+
+        `names` may be expressions. `offset` and `length` (characters) choose a part of a long one.
+        """
+        link = await self._links.of(session)
+        await link.debugged(ranks)
+        if not names:
+            body = await link.ask("cast", {"ranks": chosen(ranks), "command": f"p {NAMES}"})
+            return {"names": [_names(one) for one in body["results"]], **_failures(body)}
+        if offset < 0 or not 0 < length <= MAX_PIECE:
+            raise UsageError(f"offset: 0 or more; length: 1 to {MAX_PIECE} characters")
+        if len(names) > MAX_NAMES:
+            raise UsageError(f"names: at most {MAX_NAMES} at a time, not {len(names)}")
+        return {"values": [await self._value(link, each, ranks, offset, length) for each in names]}
+
+    async def _value(self, link: Link, name: str, ranks: str, offset: int, length: int) -> Body:
+        piece = PIECE.format(offset=offset, end=offset + length, name=name)
+        command = f"p {piece}" if offset else f"p {name}"
+        body = await link.ask("cast", {"ranks": chosen(ranks), "command": command})
+        results = [_piece(one, length, parse=bool(offset)) for one in body["results"]]
+        return {"name": name, "results": results, **_failures(body)}
+
+    async def source(
+        self, path: str = "", line: int = 0, around: int = 10, session: str = "", ranks: str = "all"
+    ) -> Body:
+        """Numbered lines round a place; without `path` where the first of `ranks` is stopped."""
+        link = await self._links.of(session)
+        if not path or not line:
+            rows = [row for row in await link.rows(ranks) if row["path"]]
+            if not rows:
+                raise Unable("no-place", "none of these ranks is stopped: pass `path` and `line`")
+            path, line = path or str(rows[0]["path"]), line or int(rows[0]["line"])
+        text = await _text(link, path)
+        lines = text.splitlines()
+        around = min(max(around, 0), MAX_AROUND)
+        first = max(1, line - around)
+        shown = islice(enumerate(lines, 1), first - 1, line + around)
+        return {
+            "path": path,
+            "line": line,
+            "of": len(lines),
+            "source": [f"{number}: {each}" for number, each in shown],
+        }
+
+    async def output(
+        self, since: int = 0, ranks: str = "", text: str = "", session: str = ""
+    ) -> Body:
+        """What ranks printed since the agent looked at the session first; equal lines once.
+
+        Each line has a number: pass the last one seen as `since`. `ranks` (as in the line's
+        `[0-3]`) and `text` choose lines that contain them.
+        """
+        link = await self._links.of(session)
+        mark = f"[{ranks}] " if ranks else ""
+        lines = [
+            {"n": number, "category": category, "text": line}
+            for number, category, line in link.printed.after(since)
+            if line.startswith(mark) and text in line
+        ]
+        return {"last": link.printed.last, "lines": lines}
+
+
+def _frame(frame: Body) -> str:
+    return f"{PurePath(frame['path']).name}:{frame['line']} {frame['name']}"
+
+
+def ends_of(thread: Body, *, library: bool = False) -> Iterator[tuple[str, str, list[str]]]:
+    """Yield the ranks of each stack of a thread, those that are stopped, the frames inside out."""
+    return _leaves(thread["branches"], [], library=library)
+
+
+def _leaves(
+    branches: Sequence[Body], outer: list[Body], *, library: bool
+) -> Iterator[tuple[str, str, list[str]]]:
+    for branch in branches:
+        frames = [*outer, *branch["frames"]]
+        if branch["ends"]:
+            own = [each for each in frames if library or not each["library"]] or frames
+            inner = [_frame(each) for each in reversed(own[-MAX_FRAMES:])]
+            yield branch["ends"], branch["stopped"], inner
+        yield from _leaves(branch["branches"], frames, library=library)
+
+
+def _failures(body: Body) -> Body:
+    kept = {key: body[key] for key in ("errors", "missing", "outliers") if body.get(key)}
+    running = f"{body['inMain']} run: asked in the globals of __main__" if body["inMain"] else ""
+    return {**kept, **({"note": running} if running else {})}
+
+
+def _literal(text: str) -> Any:
+    """Return the value of a repr, the text itself where it is none."""
+    with suppress(ValueError, SyntaxError, MemoryError, RecursionError):
+        return ast.literal_eval(text)
+    return text
+
+
+def _names(result: Body) -> Body:
+    return {"ranks": result["ranks"], "names": str(_literal(result["value"])).splitlines()}
+
+
+def _piece(result: Body, length: int, *, parse: bool) -> Body:
+    """Return a value's part; `of`: how many characters there are, where that is more."""
+    one = {"ranks": result["ranks"], "outlier": result["outlier"]}
+    found = _literal(result["value"]) if parse else None
+    if isinstance(found, tuple):
+        return {**one, "value": found[2], "of": found[0]}
+    value = str(result["value"])
+    more = {"of": len(value)} if len(value) > length else {}
+    return {**one, "type": result["type"], "value": value[:length], **more}
+
+
+async def _text(link: Link, path: str) -> str:
+    """Return the text of a file here, or else as a rank has it. Raises Unable, DapMuxError."""
+    if PurePath(path).suffix not in (".py", ".pyi", ".pyx"):
+        raise Unable("bad-argument", f"{path}: only sources of Python are shown")
+    with suppress(OSError, UnicodeDecodeError), open_regular(Path(path)) as file:
+        return file.read().decode("utf-8")
+    return str(
+        (await link.ask("source", {"source": {"path": path}, "sourceReference": 0}))["content"]
+    )
