@@ -18,6 +18,7 @@ from dap_mux.engine.clients.client_inputs import (
     ClientLeave,
     TranslationSetup,
 )
+from dap_mux.engine.clients.lease import Lease
 from dap_mux.engine.inputs import Settings
 from dap_mux.engine.job_insight.library_watch import CollectiveTimeouts, LibraryWatch
 from dap_mux.engine.job_insight.partial_moves import OnFound, PartialMoves
@@ -120,7 +121,8 @@ class Engine:
         core = self.core
         progress, translation = Progress(core), TranslationSetup(core)
         self.notices = Notices(core)
-        self.leave = ClientLeave(core, self.lifecycle, self.breakpoints)
+        self.lease = Lease(core, self.control)
+        self.leave = ClientLeave(core, self.lifecycle, self.breakpoints, self.lease)
         self.initialize = ClientInitialize(core, self.capabilities, translation)
         self.attach = ClientAttach(
             core,
@@ -142,7 +144,9 @@ class Engine:
         core = self.core
         self._client_inputs = ClientInputs(core, self.leave)
         not_introduced = self._client_inputs.not_introduced
-        requests = self._requests = Requests[Parts](core, ROUTES, self, not_introduced)
+        requests = self._requests = Requests[Parts](
+            core, ROUTES, self, not_introduced, self.lease.acts
+        )
         self.job = JobRestart(core)
         kinds = {name: route.arguments for name, route in ROUTES.items()}
         sources = Sources(core, self.files)

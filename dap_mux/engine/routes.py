@@ -12,6 +12,7 @@ from dap_mux.engine.breakpoints.edits import BreakpointEdits
 from dap_mux.engine.breakpoints.sync import Breakpoints
 from dap_mux.engine.clients.attach import ClientAttach
 from dap_mux.engine.clients.client_inputs import ClientInitialize, ClientLeave
+from dap_mux.engine.clients.lease import Lease
 from dap_mux.engine.messages.requests import Handler, Route
 from dap_mux.engine.ranks.patching import DebuggerProperties
 from dap_mux.engine.session.session_end import JobRestart
@@ -46,6 +47,7 @@ class Parts(Protocol):
     """The parts of the engine that answer requests."""
 
     initialize: ClientInitialize
+    lease: Lease
     attach: ClientAttach
     leave: ClientLeave
     job: JobRestart
@@ -209,6 +211,7 @@ ROUTES: Final[Mapping[str, Route[Parts]]] = {
     "groups": Route(
         lambda parts: parts.on_demand.groups.groups, own.GroupsArguments, observers=True
     ),
+    "lease": Route(lambda parts: parts.lease.lease, own.LeaseArguments, observers=True),
     "release": Route(lambda parts: parts.commands.release, own.RanksArguments),
     "drop": Route(lambda parts: parts.commands.drop, own.RanksArguments),
 }

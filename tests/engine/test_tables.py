@@ -14,8 +14,8 @@ from tests.support.schema import names
 
 _TEXT: Final = "\n".join(path.read_text("utf-8") for path in sorted(TRANSCRIPTS.glob("*/*.txt")))
 _OURS: Final = frozenset(
-    """session list breakpoints cast compare array stacks why groups focus scope view release
-    drop""".split()
+    """session list breakpoints cast compare array stacks why groups focus scope view lease
+    release drop""".split()
 )
 _OF_DEBUGPY: Final = frozenset({"setDebuggerProperty"})
 _NEWER = {"locations"}  # than the schema inside debugpy's wheel, the only one that is always there

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from dap_mux.engine import inputs
 from dap_mux.engine.breakpoints.sync import Breakpoints
+from dap_mux.engine.clients.lease import Lease
 from dap_mux.engine.messages import to_clients
 from dap_mux.engine.messages.requests import Capabilities
 from dap_mux.engine.outputs import CloseClient, EndJob
@@ -41,6 +42,7 @@ class ClientLeave(Struct, eq=False):
     _core: SessionState
     _lifecycle: Lifecycle
     _breakpoints: Breakpoints
+    _lease: Lease
     # who attaches again; until then, or so long
     _awaited: tuple[Client, int] | None = None
 
@@ -108,6 +110,7 @@ class ClientLeave(Struct, eq=False):
             return
         self._core.later(partial(self._breakpoints.forget, client))
         if client.role == "controller":
+            self._core.later(partial(self._lease.left, client))
             self._core.later(self.release_if_alone)
 
     def returned(self) -> None:

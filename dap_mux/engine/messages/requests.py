@@ -37,7 +37,8 @@ class Requests(Generic[PartsT]):
     """The engine's part that takes clients' requests, and those that we make for a client.
 
     Handlers are looked up in `parts` when they are called, so that parts may make requests too.
-    `not_introduced` takes the messages of a client that has not sent its `initialize`.
+    `not_introduced` takes the messages of a client that has not sent its `initialize`; `acts` is
+    told of each request before its handler, and may refuse it.
     """
 
     def __init__(
@@ -46,8 +47,10 @@ class Requests(Generic[PartsT]):
         routes: Mapping[str, Route[PartsT]],
         parts: PartsT,
         not_introduced: Callable[[Client, Message], None],
+        acts: Callable[[ClientRequest], None],
     ) -> None:
         self._core = core
+        self._acts = acts
         self._not_introduced = not_introduced
         self._routes = routes
         self._parts = parts
@@ -98,6 +101,7 @@ class Requests(Generic[PartsT]):
             if translation is not None:
                 kind = self._routes[request.command].arguments
                 request.arguments = translation.arguments(kind, request.arguments)
+            self._acts(request)
             handler(self._parts)(request)
         except (StaleHandle, UsageError, PeerFault) as error:
             to_clients.refuse(self._core, request, str(error))
@@ -115,6 +119,7 @@ class Requests(Generic[PartsT]):
         if handler is None:
             raise UsageError(self._refusal(request))
         request.arguments = self._checked(request)
+        self._acts(request)
         handler(self._parts)(request)
 
     def _checked(self, request: ClientRequest) -> Raw:

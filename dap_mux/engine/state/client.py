@@ -215,6 +215,8 @@ class DapMuxConsole(Generic):
 
 
 GENERIC: Final = Generic()
+AGENT: Final = "dap-mux mcp"
+"""The `clientID` of a coding agent."""
 NVIM_DAP: Final = NvimDap()
 DIALECTS: Final[dict[str, Dialect]] = {  # by `clientID`
     "vscode": VSCode(),
@@ -222,7 +224,7 @@ DIALECTS: Final[dict[str, Dialect]] = {  # by `clientID`
     "nvim-dap": NVIM_DAP,
     "dape": Dape(),
     "dap-mux console": DapMuxConsole(),
-    "dap-mux mcp": DapMuxConsole(),
+    AGENT: DapMuxConsole(),
 }
 
 

@@ -129,7 +129,8 @@ class Console:
     @property
     def status(self) -> str:
         """One line about the session."""
-        return f"{self.client.address}: {self.client.ranks.counts() or 'no ranks yet'}"
+        agent = f"; agent: {self.client.agent}" if self.client.agent else ""
+        return f"{self.client.address}: {self.client.ranks.counts() or 'no ranks yet'}{agent}"
 
     def greet(self) -> None:
         """Show the banner."""

@@ -120,6 +120,8 @@ class SessionClient:
         self.ranks = RankTracker()
         self.ended = asyncio.Event()  # the session or its connection has ended
         self.end_reason = ""
+        self.agent = ""
+        """What a coding agent does that drives the session, `stepping 0-3`; "" if none does."""
         self._dap = client
         self._observers: list[SessionObserver] = []
         self._changed = asyncio.Event()
@@ -185,7 +187,7 @@ class SessionClient:
     ) -> None:
         """Attach as a controller, and fetch the ranks. Raises what `DapClient.handshake` does."""
         await self._dap.handshake(
-            {"events": ["ranks"], **credentials},
+            {"events": ["ranks", "lease"], **credentials},
             breakpoints=breakpoints,
             exception_filters=DEFAULT_FILTERS,
             client_id=name,
@@ -223,6 +225,9 @@ class SessionClient:
             self._dap.events.clear()
         if name == "ranks":
             self._tell(self.ranks.update(body["changed"]))
+        elif name == "lease":
+            self.agent = (body["act"] or "drives") if body["holder"] else ""
+            self._notify([])
         elif name == "output":
             for observer in self._observers:
                 observer.output(body)

@@ -173,6 +173,8 @@ class Driving:
     ) -> Body:
         link = await self._links.of(session)
         await link.drive()
+        if taker := (await link.ask("lease", {}))["lostTo"]:
+            raise Unable("lease-lost", f"{taker} has taken over: `lease` takes it back", ["lease"])
         wanted = ranks or ("all" if action == "pause" else "stopped")
         rows = await link.rows(wanted)
         if not rows:
@@ -199,17 +201,19 @@ class Driving:
     async def lease(
         self, action: Literal["take", "release", "show"] = "show", session: str = ""
     ) -> Body:
-        """Attach as a debugger (`take`) or leave (`release`); driving tools take it by themselves.
+        """Attach as a debugger and drive (`take`), or leave (`release`): ranks run on then.
 
-        With `release`, ranks run on unless somebody else debugs them.
+        `start` and `go` take it by themselves. A person who moves a rank takes it over: the next
+        answer says so in `notices`, and `go` is refused until this tool takes the lease again.
         """
         link = await self._links.of(session)
         if action == "release":
             return {"agent": "looks", "released": await link.let_go()}
         if action == "take":
             await link.drive()
-            return {"agent": "drives", **await _report(link, "all")}
-        return {"agent": "drives" if link.drives else "looks"}
+            held = await link.ask("lease", {"action": "take"})
+            return {"agent": "drives", "lease": held, **await _report(link, "all")}
+        return {"agent": "drives" if link.drives else "looks", "lease": await link.ask("lease", {})}
 
 
 async def _until(holds: Callable[[], bool], limit: float) -> None:

@@ -58,9 +58,16 @@ class Looking:
             "session": link.session.address,
             "counts": count_text({each: states.count(each) for each in sorted({*states})}),
             "agent": "drives" if link.drives else "looks",
+            **(await self._driver(link)),
             "ranks": link.folded(rows),
-            **({"ended": link.client.end_reason} if link.client.ended.is_set() else {}),
         }
+
+    @staticmethod
+    async def _driver(link: Link) -> Body:
+        """Return who drives, or why the session has ended."""
+        if link.client.ended.is_set():
+            return {"ended": link.client.end_reason}
+        return {"lease": await link.ask("lease", {})}
 
     async def why(self, session: str = "", ranks: str = "all") -> Body:
         """Why the job does not move on: verdict, the ranks at fault with their stacks, evidence.

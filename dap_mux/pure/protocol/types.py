@@ -91,6 +91,12 @@ class CastArguments(Struct):
     timeout: float = 5.0
 
 
+class LeaseArguments(Struct):
+    """Our `lease`; without an action it only asks."""
+
+    action: Literal["take", "release"] | None = None
+
+
 class GroupDefinition(Struct):
     """A name for a rank set."""
 

@@ -11,7 +11,7 @@ from typing import Final
 
 import pytest
 
-import dap_mux.frontends
+import dap_mux.frontends.mcp
 from dap_mux.frontends.cli import main
 from dap_mux.frontends.cli.mcp import PACKAGES, CommandLine
 from dap_mux.frontends.mcp.server import make_server
@@ -29,7 +29,8 @@ WITHOUT: Final = "session_commands console join lsp why listings"
 def test_without_its_extra_it_says_what_helps(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(dap_mux.frontends, "mcp", dap_mux.frontends.mcp)
+    frontends_mcp = dap_mux.frontends.mcp  # importing it anew puts another there
+    monkeypatch.setattr(dap_mux.frontends, "mcp", frontends_mcp)
     ours = [name for name in sys.modules if name.startswith("dap_mux.frontends.mcp")]
     theirs = [name for name in sys.modules if name.partition(".")[0] == "mcp"]
     for name in ours + theirs:
