@@ -14,7 +14,6 @@ import faulthandler
 import linecache
 import mmap
 import os
-import re
 import shutil
 import struct
 import sys
@@ -31,6 +30,8 @@ from typing import Any, Final, NoReturn
 from dap_mux.rank.injected.evidence.static_values import MISSING, value_of
 from dap_mux.rank.injected.tensor_summary import seen
 from dap_mux.rank.ready import rendezvous_file, write_ready_file
+from dap_mux.rank.redaction import kind_of
+from dap_mux.rank.redaction import redacted as without_secrets
 
 END, PRINTED, CRASH = ".end", ".printed", ".crash"
 FOLDER: Final = "dap-mux-ranks-kept-"
@@ -47,12 +48,6 @@ MAX_VALUES: Final = 8
 MAX_ITEMS: Final = 4
 MAX_FRAMES: Final = 8
 MAX_VERSIONS: Final = 60
-SECRET: Final = re.compile(
-    r"pass(word|wd|phrase)|secret|credential|api_?key|access_?key|private_?key|authorization"
-    r"|(^|_)token$",
-    re.IGNORECASE,
-)
-REDACTED: Final = "(redacted: its name says that it is a secret)"
 
 
 class BlackBox:
@@ -342,16 +337,14 @@ def _is_code(value: Any) -> bool:
 
 
 def redacted(name: str, value: Any) -> str:
-    """Return a value as text, bounded; a text whose name says that it is a secret is not shown."""
-    if isinstance(value, str | bytes) and SECRET.search(name):
-        return REDACTED
-    return _text(name, value, 2)[:MAX_VALUE]
+    """Return a value as text, bounded, without secrets."""
+    return without_secrets(_text(name, value, 2), name)[:MAX_VALUE]
 
 
 def _text(name: str, value: Any, depth: int) -> str:
     """Describe a value by its type and contents, without `__repr__` of the program's classes."""
-    if isinstance(value, str | bytes) and SECRET.search(name):
-        return REDACTED
+    if isinstance(value, str | bytes) and kind_of(name):
+        return without_secrets(repr(value), name)
     kind = type(value)
     if kind in (int, float, complex, bool, type(None)):
         return repr(value)

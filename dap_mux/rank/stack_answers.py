@@ -17,10 +17,10 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Final
 
-from dap_mux.rank.black_box import SECRET
 from dap_mux.rank.in_process import hide_from_debugger
 from dap_mux.rank.injected.evidence.stacks import no_collection
 from dap_mux.rank.ready import STACKS
+from dap_mux.rank.redaction import redacted
 
 SEND_TIMEOUT_S: Final = 2.0
 MAX_THREADS: Final = 64
@@ -98,6 +98,7 @@ def _locals(frame: FrameType) -> list[dict[str, str]]:
         value = frame.f_locals.get(name)
         if type(value) in (int, float, bool):
             found.append({"name": name, "repr": str(value)[:MAX_CHARS]})
-        elif type(value) is str and not SECRET.search(name):
-            found.append({"name": name, "repr": json.dumps(value[:MAX_CHARS])})
+        elif type(value) is str:
+            text = redacted(json.dumps(value[:MAX_CHARS]), name)
+            found.append({"name": name, "repr": text})
     return found

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
+from functools import cache
 from typing import Any, Final
 
 from dap_mux.pure.errors import DapMuxError, NothingToConnect, Refused, UsageError
 from dap_mux.pure.printable import one_line
+from dap_mux.rank.redaction import redacted
 
 Body = dict[str, Any]
 LIMIT: Final = 8192
@@ -54,9 +56,9 @@ def failure(error: Exception, options: Iterable[str] = ()) -> Body:
 def fitted(body: Body, more: str = "") -> Body:
     """Return an answer of at most `LIMIT` bytes; `next` says what was left out, and `more` how.
 
-    Texts are escaped on the way: no character of a rank's steers a terminal or ends a line.
+    Texts are redacted and escaped on the way: no character of a rank's steers a terminal.
     """
-    whole = _map(body, _harmless)
+    whole = _map(body, "", cache(_harmless))
     cut: Body = {}
     left_out: dict[str, tuple[int, int]] = {}
     for items, characters in STEPS:
@@ -80,22 +82,26 @@ def _size(body: Body) -> int:
     return len(text_of(body).encode("utf-8", "replace"))
 
 
-def _harmless(text: str) -> str:
-    return one_line(text[:MAX_TEXT]) + _ending(len(text) - MAX_TEXT)
+def _harmless(text: str, name: str) -> str:
+    return one_line(redacted(text[:MAX_TEXT], name)) + _ending(len(text) - MAX_TEXT)
 
 
 def _ending(more: int) -> str:
     return f"... ({more} more characters)" if more > 0 else ""
 
 
-def _map(value: Any, change: Callable[[str], str]) -> Any:
-    """Return a copy of an answer, with every text of it changed."""
+def _map(value: Any, name: str, change: Callable[[str, str], str], key: str = "") -> Any:
+    """Return a copy of an answer, with every text of it changed.
+
+    `name`: of the variable or the expression that a `value` below is of, which `change` gets.
+    """
     if isinstance(value, str):
-        return change(value)
+        return change(value, name if key == "value" else "")
     if isinstance(value, dict):
-        return {str(key): _map(each, change) for key, each in value.items()}
+        name = str(value.get("name") or value.get("expression") or name)
+        return {str(key): _map(each, name, change, str(key)) for key, each in value.items()}
     if isinstance(value, list | tuple):
-        return [_map(each, change) for each in value]
+        return [_map(each, name, change, key) for each in value]
     return value
 
 

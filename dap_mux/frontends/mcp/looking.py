@@ -13,6 +13,7 @@ from dap_mux.frontends.mcp.answers import Body, Unable
 from dap_mux.frontends.mcp.link import Link, Links, Ways, chosen
 from dap_mux.pure.errors import UsageError
 from dap_mux.pure.rank_sets.rank_rows import count_text
+from dap_mux.rank.redaction import kind_of
 from dap_mux.system.user_files import open_regular
 
 MAX_FRAMES: Final = 12
@@ -145,6 +146,8 @@ class Looking:
         return {"values": [await self._value(link, each, ranks, offset, length) for each in names]}
 
     async def _value(self, link: Link, name: str, ranks: str, offset: int, length: int) -> Body:
+        if offset and (secret := kind_of(name)):  # a part of it would not be told from others
+            raise Unable("refused", f"{name} is redacted: {secret}")
         piece = PIECE.format(offset=offset, end=offset + length, name=name)
         command = f"p {piece}" if offset else f"p {name}"
         body = await link.ask("cast", {"ranks": chosen(ranks), "command": command})

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from dap_mux.rank.black_box import CRASH, END, PRINTED, REDACTED, RING_BYTES, printed, redacted
+from dap_mux.rank.black_box import CRASH, END, PRINTED, RING_BYTES, printed, redacted
 
 PROGRAM = """\
 import os, sys, signal
@@ -49,7 +49,7 @@ def test_an_exception_with_its_line_and_the_values_there(tmp_path: Path) -> None
         "exception", "IndexError", "list index out of range",
     )  # fmt: skip
     assert (Path(found["file"]).name, found["line"], found["function"]) == ("job.py", 8, "step")
-    assert found["values"] == {"batch": "list(1, 2)", "password": REDACTED}
+    assert found["values"] == {"batch": "list(1, 2)", "password": "[redacted: password]"}
     assert found["printed"] == "first\n"
     assert found["versions"]["python"] == ".".join(map(str, sys.version_info[:3]))
 
@@ -107,9 +107,14 @@ class Hostile:
     ("name", "value", "text"),
     [
         ("tokens", [1, 2], "list(1, 2)"),
-        ("api_key", "abc", REDACTED),
-        ("hf_token", "abc", REDACTED),
-        ("config", {"password": "abc", "rate": 0.5}, f"{{'password': {REDACTED}, 'rate': 0.5}}"),
+        ("api_key", "abc", "[redacted: api key]"),
+        ("hf_token", "abc", "[redacted: token]"),
+        (
+            "config",
+            {"password": "abc", "rate": 0.5},
+            "{'password': [redacted: password], 'rate': 0.5}",
+        ),
+        ("url", "redis://me:hunter2@host/0", "'redis://me:[redacted: connection string]@host/0'"),
         ("self", Hostile(), "<Hostile>"),
         ("many", list(range(9)), "list(0, 1, 2, 3, ... 9 in all)"),
         ("long", "y" * 999, repr("y" * 999)[:200]),
