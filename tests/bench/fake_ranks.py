@@ -2,10 +2,11 @@
 
 `python -m tests.bench.fake_ranks N` prints the list of the N ports that they listen on; FAKE_PATH
 and FAKE_LINE in the environment are where they stand when they stop. What an `evaluate` is answered
-with, and what happens beside it, is its expression: a name in `VALUES`, `event` (one comes soon,
-with the time when it was sent), `stop` (every rank stops), `move` (every rank's last breakpoint
-goes to the next line) or `print 1000` (every rank prints that many lines). A rank that is told to
-step stops at once. As real ones that are patched do, they say so, and send the stack with a stop.
+with, and what happens beside it, is its expression: a name in `VALUES`, `own` (a value that no
+other rank has), `event` (one comes soon, with the time when it was sent), `stop` (every rank
+stops), `move` (every rank's last breakpoint goes to the next line) or `print 1000` (every rank
+prints that many lines). A rank that is told to step stops at once. As real ones that are patched
+do, they say so, and send the stack with a stop.
 `connections` asks how many there are, with the asker's.
 """
 
@@ -123,7 +124,8 @@ class FakeRank(asyncio.Protocol):
     def _evaluate(self, request: Message) -> None:
         expression = plain(request.arguments)["expression"]
         name, _, count = expression.partition(" ")
-        body = VALUES.get(name) or self._told(expression)
+        own = _value(f"{self._port} {'x' * 200}") if name == "own" else b""
+        body = VALUES.get(name) or own or self._told(expression)
         self._answer(request.seq, "evaluate", b',"body":' + body)
         if name == "stop":
             self._everyone_says("stopped", 1)

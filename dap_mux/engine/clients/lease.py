@@ -89,7 +89,8 @@ class Lease(Struct, eq=False):
         self._lost.pop(client.id, None)
         begins, self._holder, self._act = self._holder is None, client, act
         if begins:
-            self._say(f"{_name(client)} drives; whatever you let run, step or pause takes over")
+            text = f"{_name(client)} drives; whatever you let run, step or pause takes over"
+            self._say(text, but=client)
         self._tell()
 
     def _end(self, text: str) -> None:
@@ -110,9 +111,12 @@ class Lease(Struct, eq=False):
     def _body(self) -> Body:
         return {"holder": _name(self._holder) if self._holder else "", "act": self._act}
 
-    def _say(self, text: str) -> None:
+    def _say(self, text: str, but: Client | None = None) -> None:
+        """Tell every controller, but for this one."""
         body: Body = {"category": "console", "output": f"dap-mux: {text}\n"}
-        to_clients.broadcast(self._core, "output", body)
+        for client in self._core.controllers():
+            if client is not but:
+                to_clients.send_event(self._core, client, "output", body)
 
     def _tell(self) -> None:
         for client in list(self._core.clients.values()):
