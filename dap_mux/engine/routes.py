@@ -89,9 +89,14 @@ ROUTES: Final[Mapping[str, Route[Parts]]] = {
         observers=True,
     ),
     "terminate": Route(
-        lambda parts: parts.leave.terminate, dap.TerminateArguments, ("supportsTerminateRequest",)
+        lambda parts: parts.leave.terminate,
+        dap.TerminateArguments,
+        ("supportsTerminateRequest",),
+        moves=True,
     ),
-    "restart": Route(lambda parts: parts.job.restart, dap.NoArguments, ("supportsRestartRequest",)),
+    "restart": Route(
+        lambda parts: parts.job.restart, dap.NoArguments, ("supportsRestartRequest",), moves=True
+    ),
     "threads": Route(lambda parts: parts.commands.threads, before_attach=True, observers=True),
     # breakpoints: kept, merged, replayed
     "setBreakpoints": Route(
@@ -117,11 +122,11 @@ ROUTES: Final[Mapping[str, Route[Parts]]] = {
         before_attach=True,
     ),
     # running and stopping: the scope
-    "continue": Route(lambda parts: parts.control.continue_, dap.ContinueArguments),
-    "pause": Route(lambda parts: parts.control.pause, dap.PauseArguments),
-    "next": Route(lambda parts: parts.control.step, dap.StepArguments),
-    "stepIn": Route(lambda parts: parts.control.step, dap.StepInArguments),
-    "stepOut": Route(lambda parts: parts.control.step, dap.StepArguments),
+    "continue": Route(lambda parts: parts.control.continue_, dap.ContinueArguments, moves=True),
+    "pause": Route(lambda parts: parts.control.pause, dap.PauseArguments, moves=True),
+    "next": Route(lambda parts: parts.control.step, dap.StepArguments, moves=True),
+    "stepIn": Route(lambda parts: parts.control.step, dap.StepInArguments, moves=True),
+    "stepOut": Route(lambda parts: parts.control.step, dap.StepArguments, moves=True),
     # data of one rank: the handle's owner
     "stackTrace": Route(
         _owner, dap.StackTraceArguments, ("supportsDelayedStackTraceLoading",), observers=True
@@ -145,7 +150,7 @@ ROUTES: Final[Mapping[str, Route[Parts]]] = {
     "setExpression": Route(_owner_or_focus, dap.SetExpressionArguments, ("supportsSetExpression",)),
     "source": Route(lambda parts: parts.inspector.source, dap.SourceArguments, observers=True),
     "stepInTargets": Route(_owner, dap.FrameArguments, ("supportsStepInTargetsRequest",)),
-    "goto": Route(_owner, dap.GotoArguments),
+    "goto": Route(_owner, dap.GotoArguments, moves=True),
     "exceptionInfo": Route(
         lambda parts: parts.inspector.exception_info,
         dap.ThreadArguments,
@@ -207,13 +212,15 @@ ROUTES: Final[Mapping[str, Route[Parts]]] = {
     "focus": Route(lambda parts: parts.commands.focus, own.FocusArguments),
     "scope": Route(lambda parts: parts.commands.scope, own.ValueArguments, observers=True),
     "view": Route(lambda parts: parts.commands.view, own.ValueArguments, observers=True),
-    "cast": Route(lambda parts: parts.on_demand.cast.cast, own.CastArguments, observers=True),
+    "cast": Route(
+        lambda parts: parts.on_demand.cast.cast, own.CastArguments, observers=True, moves=True
+    ),
     "groups": Route(
         lambda parts: parts.on_demand.groups.groups, own.GroupsArguments, observers=True
     ),
     "lease": Route(lambda parts: parts.lease.lease, own.LeaseArguments, observers=True),
-    "release": Route(lambda parts: parts.commands.release, own.RanksArguments),
-    "drop": Route(lambda parts: parts.commands.drop, own.RanksArguments),
+    "release": Route(lambda parts: parts.commands.release, own.RanksArguments, moves=True),
+    "drop": Route(lambda parts: parts.commands.drop, own.RanksArguments, moves=True),
 }
 
 OFFERED: Final = tuple(name for route in ROUTES.values() for name in route.capabilities)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+
+from dap_mux.engine import inputs, outputs
+from dap_mux.pure.protocol.messages import decode
 from tests.engine.conftest import Play
 from tests.engine.scenes import LINE, attached, stopped_ranks
 from tests.support.scripted.playbook import Playbook
@@ -73,6 +77,21 @@ def test_an_agent_that_only_looks_holds_nothing(rehearse: Play) -> None:
     agent.vanish()
     book.wait(1)
     assert stopped_ranks(book) == [0, 1]
+
+
+def test_the_log_has_who_moved_which_ranks(rehearse: Play) -> None:
+    book, _, _ = both(rehearse)
+    lines = []
+    for number, command, arguments in (
+        (1, "pause", {"threadId": book.thread(0)}),
+        (2, "cast", {"ranks": "0", "command": "p loss"}),
+        (2, "cast", {"ranks": "0-1", "command": "n"}),
+    ):
+        message = {"seq": 99, "type": "request", "command": command, "arguments": arguments}
+        said = inputs.ClientSaid(number, decode(json.dumps(message).encode()))
+        done = book.engine.receive(said)
+        lines += [one.text for one in done if isinstance(one, outputs.Log)]
+    assert lines == ["vscode (client 1): pausing", "dap-mux mcp (client 2): stepping 0-1"]
 
 
 def test_one_agent_drives_at_a_time(rehearse: Play) -> None:

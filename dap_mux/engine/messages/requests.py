@@ -31,6 +31,7 @@ class Route(Struct, Generic[PartsT], frozen=True):
     capabilities: tuple[str, ...] = ()
     before_attach: bool = False  # an initialized client may send it before it attaches
     observers: bool = False  # an observer may send it
+    moves: bool = False  # it may move ranks
 
 
 class Requests(Generic[PartsT]):
@@ -38,7 +39,7 @@ class Requests(Generic[PartsT]):
 
     Handlers are looked up in `parts` when they are called, so that parts may make requests too.
     `not_introduced` takes the messages of a client that has not sent its `initialize`; `acts` is
-    told of each request before its handler, and may refuse it.
+    told of each request that may move ranks before its handler, and may refuse it.
     """
 
     def __init__(
@@ -101,7 +102,7 @@ class Requests(Generic[PartsT]):
             if translation is not None:
                 kind = self._routes[request.command].arguments
                 request.arguments = translation.arguments(kind, request.arguments)
-            self._acts(request)
+            self._before(request)
             handler(self._parts)(request)
         except (StaleHandle, UsageError, PeerFault) as error:
             to_clients.refuse(self._core, request, str(error))
@@ -119,8 +120,12 @@ class Requests(Generic[PartsT]):
         if handler is None:
             raise UsageError(self._refusal(request))
         request.arguments = self._checked(request)
-        self._acts(request)
+        self._before(request)
         handler(self._parts)(request)
+
+    def _before(self, request: ClientRequest) -> None:
+        if self._routes[request.command].moves:
+            self._acts(request)
 
     def _checked(self, request: ClientRequest) -> Raw:
         """Return a request's arguments if they are what its route says. Raises `BadArguments`."""

@@ -186,6 +186,7 @@ _ANYWHERE: Final[dict[str, Callable[[Ids], Json]]] = {
     "cast": lambda ids: {"ranks": "all", "command": "p 1", "timeout": 5.0},
     "groups": lambda ids: {"define": {"name": "some", "ranks": "0"}, "delete": None},
     "release": lambda ids: {"ranks": "99"},
+    "lease": lambda ids: {"action": "take"},
     "drop": lambda ids: {"ranks": "99"},
 }
 
