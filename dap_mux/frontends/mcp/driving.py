@@ -7,9 +7,9 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from dap_mux.frontends.console.breakpoints import find_file
 from dap_mux.frontends.console.session_client import is_exception, settled
@@ -37,24 +37,19 @@ class Driving:
 
     def __init__(self, links: Links) -> None:
         self._links = links
-        self._done: dict[tuple[str, str], asyncio.Task[Body]] = {}
+        self._done: dict[str, asyncio.Task[Body]] = {}
 
-    async def _once(self, tool: str, request_id: str, act: Callable[[], Awaitable[Body]]) -> Body:
-        """Do it, or return what the call with the same id has done, is doing or has failed with.
+    async def _once(self, request_id: str, act: Callable[[], Coroutine[Any, Any, Body]]) -> Body:
+        """Do it, or return what the call with the same id has done or is doing.
 
-        A client that gives up does not end it: the call that it repeats finds the result.
+        A client that gives up does not end it: the call that it repeats finds the result. What was
+        refused before anything was done may be tried again.
         """
-
-        async def run() -> Body:
-            return await act()
-
-        task = self._done.get((tool, request_id)) if request_id else None
-        if task is None:
-            task = asyncio.get_running_loop().create_task(run())
-            if request_id:
-                self._done[tool, request_id] = task
-                while len(self._done) > MAX_DONE:
-                    del self._done[next(iter(self._done))]
+        task = self._done.get(request_id)
+        if task is None or (task.done() and isinstance(task.exception(), Unable | UsageError)):
+            task = self._done[request_id] = asyncio.get_running_loop().create_task(act())
+            while len(self._done) > MAX_DONE:
+                del self._done[next(iter(self._done))]
         return await asyncio.shield(task)
 
     async def start(
@@ -71,7 +66,7 @@ class Driving:
         `ranks` a script and its arguments; with `attach` endpoints of ranks, `["pid:4711"]`.
         """
         return await self._once(
-            "start", request_id, lambda: self._start(command, ranks, attach, folder)
+            f"start {request_id}", lambda: self._start(command, ranks, attach, folder)
         )
 
     async def _start(self, command: list[str], ranks: int, attach: bool, folder: str) -> Body:
@@ -158,34 +153,27 @@ class Driving:
         (FILE:LINE). `watch`: expressions shown at this and every later stop. Step all ranks of a
         collective together: one that is left behind keeps the others waiting in it.
         """
-        return await self._once(
-            "go", request_id, lambda: self._go(action, ranks, place, watch, wait, session)
-        )
 
-    async def _go(
-        self,
-        action: Move,
-        ranks: str,
-        place: str,
-        watch: list[str] | None,
-        wait: float,
-        session: str,
-    ) -> Body:
-        link = await self._links.of(session)
-        await link.drive()
-        if taker := (await link.ask("lease", {}))["lostTo"]:
-            raise Unable("lease-lost", f"{taker} has taken over: `lease` takes it back", ["lease"])
-        wanted = ranks or ("all" if action == "pause" else "stopped")
-        rows = await link.rows(wanted)
-        if not rows:
-            raise Unable("no-ranks", f"no rank is in {wanted}", ["status", "wait_for_stop"])
-        if watch is not None:
-            link.watches = dict.fromkeys(watch, "")
-        named = link.client.ranks.fold([id_of(row)[:2] for row in rows])
-        command = f"{WORDS.get(action, action)} {_full(place, rows)}".strip()
-        body = await link.ask("cast", {"ranks": chosen(named), "command": command})
-        refused = {"refused": body["errors"]} if body["errors"] else {}
-        return {**refused, **await _waited(link, named, wait)}
+        async def act() -> Body:
+            link = await self._links.of(session)
+            await link.drive()
+            if taker := (await link.ask("lease", {}))["lostTo"]:
+                raise Unable(
+                    "lease-lost", f"{taker} has taken over: `lease` takes it back", ["lease"]
+                )
+            wanted = ranks or ("all" if action == "pause" else "stopped")
+            rows = await link.rows(wanted)
+            if not rows:
+                raise Unable("no-ranks", f"no rank is in {wanted}", ["status", "wait_for_stop"])
+            if watch is not None:
+                link.watches = dict.fromkeys(watch, "")
+            named = link.client.ranks.fold([id_of(row)[:2] for row in rows])
+            command = f"{WORDS.get(action, action)} {_full(place, rows)}".strip()
+            body = await link.ask("cast", {"ranks": chosen(named), "command": command})
+            refused = {"refused": body["errors"]} if body["errors"] else {}
+            return {**refused, **await _waited(link, named, wait)}
+
+        return await self._once(f"go {request_id}", act)
 
     async def wait_for_stop(
         self, ranks: str = "all", wait: float = 25.0, session: str = ""

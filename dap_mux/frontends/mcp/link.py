@@ -67,10 +67,12 @@ class Printed:
 class Link:
     """One session: its ranks, what they print, and what the agent watches."""
 
-    def __init__(self, ways: Ways, session: SessionFile, client: SessionClient) -> None:
+    def __init__(
+        self, ways: Ways, session: SessionFile, client: SessionClient, printed: Printed
+    ) -> None:
         self.session = session
         self.client = client
-        self.printed = Printed()
+        self.printed = printed
         self.breakpoints: Breakpoints | None = None
         self.watches: dict[str, str] = {}
         """The answer at the last stop, by expression."""
@@ -210,10 +212,14 @@ class Links:
         self.default = default
         self._ways = ways
         self._links: dict[str, Link] = {}
+        self._opening = asyncio.Lock()
 
     async def of(self, session: str) -> Link:
         """Return the link to a session, "" for the only one. Raises what `find` does."""
-        name = session or self.default
+        async with self._opening:  # of two calls at once, one connects
+            return await self._of(session or self.default)
+
+    async def _of(self, name: str) -> Link:
         try:
             file = find(name or None)
         except NothingToConnect:
@@ -222,8 +228,9 @@ class Links:
                 raise
             return self._links[name] if name else known[-1]  # ended: its output is still there
         link = self._links.get(file.address)
-        if link is None or (link.client.ended.is_set() and link.session.pid != file.pid):
-            link = Link(self._ways, file, await self._ways.observe(file))
+        if link is None or link.client.ended.is_set():
+            known_output = link.printed if link else Printed()
+            link = Link(self._ways, file, await self._ways.observe(file), known_output)
             self._links[file.address] = link
         return link
 
