@@ -78,8 +78,9 @@ async def look(agent: Agent, line: int) -> None:
 
 async def move(agent: Agent) -> None:
     """Step all, let all run on, and pause one."""
-    await agent.does("go", action="next", request_id="2", wait=25)
+    moved = await agent.does("go", action="next", request_id="2", wait=25)
     stop = await agent.until("wait_for_stop", "others", [])
+    assert any(one["watches"][0]["changed"] for one in (moved, stop) if "watches" in one)
     assert [one["ranks"] for one in stop["stopped"]] == ["0-3"]
     answer = await agent.does("go", action="continue", request_id="3", wait=0)
     assert answer["state"] == "still running"
