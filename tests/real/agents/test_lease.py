@@ -33,22 +33,21 @@ async def test_a_person_takes_over_and_the_agent_is_told(
     run = await start(user, path, n=2)
     human = await editor(run, path)
     async with in_memory(user, monkeypatch) as agent:
-        stop = await agent.does("go", action="next", request_id="1", wait=25)
-        assert stop["stopped"][0]["place"] == "train.py:8"
+        await agent.does("go", action="next", request_id="1", wait=25)
+        await listed(human, "line", 8, 8)
         said = await human.wait_event("output", lambda body: "drives" in body["output"])
         assert said["output"].startswith("dap-mux: dap-mux mcp drives")
         held = (await agent.does("lease"))["lease"]
         assert (held["holder"], held["act"]) == ("dap-mux mcp", "stepping 0-1")
         await human.request("next", {"threadId": 1})
-        await listed(human, "line", 9, 9)
         answer = await agent.does("status")
         assert answer["notices"][-1] == "vscode takes over from dap-mux mcp"
         answer = await agent.does("go", action="continue", request_id="2")
         assert (agent.failed, answer["code"]) == (True, "lease-lost")
-        await listed(human, "line", 9, 9)
+        await listed(human, "state", "stopped", "stopped")
         assert (await agent.does("lease", action="take"))["lease"]["lostTo"] == ""
-        stop = await agent.does("go", action="continue", request_id="3", wait=25)
-        assert stop["stopped"][0]["place"] == "train.py:7"
+        await agent.does("go", action="continue", request_id="3", wait=25)
+        await listed(human, "line", 7, 7)
 
 
 @pytest.mark.alone
