@@ -19,6 +19,8 @@ from dap_mux.system.user_files import open_regular
 MAX_FRAMES: Final = 12
 """The innermost ones of a stack; `path` of the rank's row leads to the others."""
 MAX_PIECE: Final = 4000
+MAX_REPR: Final = 65_535
+"""Characters after which debugpy cuts a value; `offset` leads to the others."""
 MAX_AROUND: Final = 60
 MAX_NAMES: Final = 20
 NAMES: Final = (
@@ -239,7 +241,9 @@ def _piece(result: Body, length: int, *, parse: bool) -> Body:
     if isinstance(found, tuple):
         return {**one, "value": found[2], "of": found[0]}
     value = str(result["value"])
-    more = {"of": len(value)} if len(value) > length else {}
+    count = len(value)
+    whole = f"{MAX_REPR} or more" if count > MAX_REPR else count
+    more = {"of": whole} if count > length else {}
     return {**one, "type": result["type"], "value": value[:length], **more}
 
 
