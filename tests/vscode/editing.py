@@ -17,7 +17,7 @@ from typing import Final, TypeVar
 from playwright.async_api import Page
 from playwright.async_api import TimeoutError as Late
 
-from tests.vscode.scripts import GUTTER, KEYS, MARKED, TAKE
+from tests.vscode.scripts import GUTTER, KEYS, MARKED, PUT, TAKE
 
 LIMIT: Final = 60.0  # s; not a wait
 SOON: Final = 2000  # ms: what VS Code may have missed is asked for again after that
@@ -63,14 +63,15 @@ class Editing:
         """Type into the box that opens with this prefix, and take the row that has these words."""
         wanted = row or text.lstrip(">")
         box = self.page.locator(".quick-input-widget input").first
+        put = partial(self.page.evaluate, PUT, text)
         take = partial(self.page.evaluate, TAKE, [text, wanted])
         deadline = time.monotonic() + LIMIT
         patience = _AT_FIRST
         while time.monotonic() < deadline:
             await self.page.keyboard.press("F1" if text.startswith(">") else "Control+P")
             with suppress(Late):
-                await box.fill(text, timeout=SOON)
-                if await self.soon(take, bool, patience):
+                await box.wait_for(timeout=SOON)
+                if await put() and await self.soon(take, bool, patience):
                     return
             # The focus went elsewhere, or right after loading not all is known.
             await self.page.keyboard.press("Escape")

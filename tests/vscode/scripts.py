@@ -4,6 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
+# Put there at once: keys go to what has the focus, an editor perhaps by the time they are pressed.
+PUT: Final = """text => {
+    const box = document.querySelector('.quick-input-widget input');
+    if (!box || !box.getClientRects().length) return false;
+    box.value = text;
+    box.dispatchEvent(new InputEvent('input', {bubbles: true}));
+    return true;
+}"""
 # Seen and clicked at once: a list that is filled anew has another row there a moment later.
 TAKE: Final = """([text, words]) => {
     const box = document.querySelector('.quick-input-widget input');
