@@ -307,6 +307,17 @@ def test_a_rank_that_waits_for_its_thread_is_where_that_thread_is() -> None:
     assert (found.name, accused(found)) == ("mismatched-collective", [2])
 
 
+def test_a_rank_that_joins_more_ranks_than_there_are() -> None:
+    """It waits for those that never come; the others have passed, and wait for it."""
+    joins = in_torch("init_process_group", rank=2, world_size=6)
+    barrier = in_torch("barrier", 11)
+    found = verdict(barrier, barrier, joins, barrier)
+    assert (found.name, accused(found)) == ("mismatched-collective", [2])
+    assert "still in init_process_group for 6 ranks, which has ended" in found.sentence
+    found = verdict(joins, joins, barrier, joins)
+    assert accused(found) != [0, 1, 3], "most are where the job begins"
+
+
 class TestChildren:
     """A rank waits, and its processes say for what."""
 

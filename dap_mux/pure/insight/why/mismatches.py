@@ -18,7 +18,15 @@ from dap_mux.pure.insight.why.verdict import (
     verb,
     who_waits,
 )
-from dap_mux.pure.insight.why.waits import PASSED_BY_SOME, PORT, SENDS, UNKNOWN_PEER, Wait, plain
+from dap_mux.pure.insight.why.waits import (
+    JOINS,
+    PASSED_BY_SOME,
+    PORT,
+    SENDS,
+    UNKNOWN_PEER,
+    Wait,
+    plain,
+)
 
 MOST_PAIRS = 4
 Difference = tuple[Callable[[Wait], str], Callable[[Wait], Hashable]]
@@ -46,7 +54,9 @@ def mismatched_collective(picture: Picture) -> Verdict | None:
         if one.wait is not None and one.wait.collective:
             groups.setdefault(one.wait.group, []).append(one)
     found = (_in_a_group(members, graph, picture) for members in groups.values())
-    return next(filter(None, found), None) or _in_a_circle(graph, picture) or _by_place(picture)
+    if verdict := next(filter(None, found), None) or _in_a_circle(graph, picture):
+        return verdict
+    return _still_joins(picture) or _by_place(picture)
 
 
 def _in_a_group(members: list[Doing], graph: WaitGraph, picture: Picture) -> Verdict | None:
@@ -137,6 +147,18 @@ def _called_twice(picture: Picture) -> Verdict | None:
             look_at(culprits),
         )
     return None
+
+
+def _still_joins(picture: Picture) -> Verdict | None:
+    """All ranks wait: most in collectives, and a few in the beginning that those have passed."""
+    joins = [one for one in picture.waiting if one.wait is not None and one.wait.kind == JOINS]
+    others = [one.wait for one in picture.waiting if one.wait is not None and one not in joins]
+    passed = bool(joins) and all(wait.collective and not wait.by_socket for wait in others)
+    if not passed or len(joins) >= len(others) or len(picture.waiting) < len(picture.live):
+        return None
+    told = "".join(f" {text}" for text in _agreed(joins[0]).values())
+    words = f"{verb(joins, 'is', 'are')} still in {JOINS}{told}, which has ended for the others,"
+    return _verdict(words, joins, picture.waiting, picture)
 
 
 def _by_place(picture: Picture) -> Verdict | None:
