@@ -314,6 +314,9 @@ def test_a_rank_that_joins_more_ranks_than_there_are() -> None:
     found = verdict(barrier, barrier, joins, barrier)
     assert (found.name, accused(found)) == ("mismatched-collective", [2])
     assert "still in init_process_group for 6 ranks, which has ended" in found.sentence
+    rightly = in_torch("init_process_group", rank=3, world_size=4)
+    found = verdict(barrier, barrier, joins, rightly)
+    assert accused(found) == [2], "there are four"
     found = verdict(joins, joins, barrier, joins)
     assert accused(found) != [0, 1, 3], "most are where the job begins"
 

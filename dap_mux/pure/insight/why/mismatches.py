@@ -114,6 +114,9 @@ def _disagree(picture: Picture) -> Verdict | None:
         for name in dict.fromkeys(name for one in members for name in _agreed(one)):
             told = [one for one in members if name in _agreed(one)]
             parted = _parted(told, lambda wait, name=name: wait.agreed[name])  # type: ignore[misc]
+            wrong = [one for one in told if _agreed(one)[name] != f"for {len(picture.ranks)} ranks"]
+            if parted and name == "world_size" and len(wrong) < len(told):
+                parted = wrong
             behind = [one for one in told if one.wait and one.wait.calls_itself > 0]
             all_join = name == PORT and behind == told and len(members) == len(picture.live)
             if not parted and all_join and 0 < 2 * len(behind) < len(members):
