@@ -217,9 +217,9 @@ class CurrentSet:
         await self.say_stops([row for row in moved if settled(row)])
         run = (row for row in moved if row["state"] in ("running", "pausing"))
         for wait, waiting in _grouped(run, _wait_of):
-            runs = "runs" if len(waiting) == 1 else "run"
-            why = f": {wait}" if wait else ""
-            self._console.screen.say(f"{self._name(waiting)} {runs}{why}", "note")
+            alone = len(waiting) == 1
+            why = f": {wait if alone else wait.replace('waits', 'wait', 1)}" if wait else ""
+            self._console.screen.say(f"{self._name(waiting)} run{'s' * alone}{why}", "note")
         ends = [(None, row) for row in moved if row["state"] not in LIVE]
         for line in self._client.ranks.announcements(ends):
             self._console.screen.say(line, "note")
