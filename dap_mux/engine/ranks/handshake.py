@@ -20,6 +20,7 @@ from dap_mux.engine.ranks.patching import (
     AttachRequest,
     Patching,
     evaluate,
+    prints_values,
 )
 from dap_mux.engine.state.path_mappings import arguments_for
 from dap_mux.engine.state.phases import AfterLeaving, Phase, Signal
@@ -290,7 +291,11 @@ class Handshake:
             if rank.link == link:
                 self.run_on(rank)
 
-        to_ranks.when_answered(self._core, rank, "evaluate", answered)  # each has a deadline
+        wait = partial(to_ranks.when_answered, self._core, rank, "evaluate")  # with a deadline each
+        if prints_values(rank.debugpy):  # which is patched in two steps
+            wait(partial(wait, answered))
+        else:
+            wait(answered)
 
     def run_on(self, rank: Rank) -> None:
         """Once; a rank that is left meanwhile has been told already."""

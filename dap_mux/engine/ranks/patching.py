@@ -144,11 +144,18 @@ class Patching(Struct, eq=False):
 
     def patch(self, rank: Rank) -> None:
         """Evaluate all that the rank is to have before it runs on."""
-        if prints_values(rank.debugpy):
-            answering = answer_without_frame(self._core.injected)
-            evaluate(self._core, rank, answering, _nothing)
         if warning := old(rank.debugpy):
             self._core.warn("rank", warning, rank)
+        if prints_values(rank.debugpy):  # one after the other: two threads may take one each
+            answering = answer_without_frame(self._core.injected)
+            evaluate(self._core, rank, answering, self._patch)
+        else:
+            self._patch(rank)
+
+    def _patch(self, rank: Rank, *_: object) -> None:
+        """Without a way to answer they are made too, but nobody hears of it."""
+        if rank.link is None:
+            return
         evaluate(self._core, rank, self._patches_for(rank), self._patched)
         if not rank.main and any(remote == HERE for _, remote in paths_of(self._core, rank).roots):
             evaluate(self._core, rank, WORKING_FOLDER, self._located)
@@ -218,10 +225,6 @@ def evaluate(
 def _watched(expression: str) -> Raw:
     """Return the arguments, which are of 20 KB and the same for most ranks."""
     return raw({"expression": expression, "context": "watch"})
-
-
-def _nothing(rank: Rank, said: Evaluated | None, reply: Reply) -> None:
-    """It is not needed at all where it cannot be evaluated."""
 
 
 # debugpy's `setDebuggerProperty`: how every rank's debugger behaves, those to come included.
