@@ -46,12 +46,12 @@ def likely(word: str, known: Iterable[str]) -> str | None:
 def likely_meant(line: str, errors: Iterable[Body], known: Iterable[str]) -> str | None:
     """Return the word that a line most likely begins with, which ranks could not evaluate.
 
-    `errors`: those of the answer to it. None where they are about something else. `known`: the
-    console's own words.
+    `errors`: those of the answer to it. None where none of them is about that word; a rank may
+    have ended. `known`: the console's own words.
     """
     word, _, rest = line.partition(" ")
     names = f"NameError: name {word!r} "
-    if not word.isidentifier() or not all(
+    if not word.isidentifier() or not any(
         str(one["message"]).startswith((names, "SyntaxError") if rest else names) for one in errors
     ):
         return None

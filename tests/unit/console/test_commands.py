@@ -102,6 +102,8 @@ def test_a_misspelt_command_is_the_only_thing_that_is_proposed() -> None:
 def test_a_word_that_ranks_do_not_know(line: str, error: str, meant: str | None) -> None:
     errors = [{"ranks": "0-3", "message": error}]
     assert likely_meant(line, errors, ["compare", "ranks", "why"]) == meant
+    ended = {"ranks": "4", "message": "exited: SIGKILL (9), not sent by dap-mux"}
+    assert likely_meant(line, [*errors, ended], ["compare", "ranks", "why"]) == meant
 
 
 def test_words_of_other_debuggers() -> None:
