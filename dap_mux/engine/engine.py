@@ -268,6 +268,7 @@ class Engine:
             inputs.RanksFound: self._ranks_found,
             inputs.Listening: self._listening,
             inputs.Notice: lambda event: self.notices.notice(event.text, lasting=event.lasting),
+            inputs.Recorded: self._recorded,
             inputs.Shutdown: lambda event: self.session_end.shut_down(event.reason),
         }
 
@@ -302,6 +303,9 @@ class Engine:
 
     def _processes_read(self, event: inputs.ProcessesRead) -> None:
         self.on_demand.evidence.processes_read(event)
+
+    def _recorded(self, event: inputs.Recorded) -> None:
+        self.core.recorded = event
 
     def _listening(self, event: inputs.Listening) -> None:
         self.core.address = event.address

@@ -261,6 +261,12 @@ class Notice(Struct, frozen=True, gc=False):
     lasting: bool = False
 
 
+class Recorded(Struct, frozen=True):
+    """The ranks are a recording's. `why` was answered so at the stop that is shown, or {}."""
+
+    why: Mapping[str, object]
+
+
 class Shutdown(Struct, frozen=True, gc=False):
     """The session is asked to end: release every rank, say goodbye to every client."""
 
@@ -287,6 +293,7 @@ Input: TypeAlias = (
     | RanksFound
     | Listening
     | Notice
+    | Recorded
     | Shutdown
 )
 

@@ -13,7 +13,7 @@ from dap_mux.engine.breakpoints.sync import Breakpoints
 from dap_mux.engine.clients.attach import ClientAttach
 from dap_mux.engine.clients.client_inputs import ClientInitialize, ClientLeave
 from dap_mux.engine.clients.lease import Lease
-from dap_mux.engine.messages.requests import Handler, Route
+from dap_mux.engine.messages.requests import STEPS_BACK, Handler, Route
 from dap_mux.engine.ranks.patching import DebuggerProperties
 from dap_mux.engine.session.session_end import JobRestart
 from dap_mux.engine.session.session_requests import AllBreakpoints, SessionRequests
@@ -127,6 +127,10 @@ ROUTES: Final[Mapping[str, Route[Parts]]] = {
     "next": Route(lambda parts: parts.control.step, dap.StepArguments, moves=True),
     "stepIn": Route(lambda parts: parts.control.step, dap.StepInArguments, moves=True),
     "stepOut": Route(lambda parts: parts.control.step, dap.StepArguments, moves=True),
+    "stepBack": Route(
+        lambda parts: parts.control.step, dap.StepArguments, (STEPS_BACK,), moves=True
+    ),
+    "reverseContinue": Route(lambda parts: parts.control.step, dap.StepArguments, moves=True),
     # data of one rank: the handle's owner
     "stackTrace": Route(
         _owner, dap.StackTraceArguments, ("supportsDelayedStackTraceLoading",), observers=True
@@ -185,8 +189,6 @@ ROUTES: Final[Mapping[str, Route[Parts]]] = {
     "dataBreakpointInfo": _REFUSED,
     "setDataBreakpoints": _REFUSED,
     "setInstructionBreakpoints": _REFUSED,
-    "stepBack": _REFUSED,
-    "reverseContinue": _REFUSED,
     "restartFrame": _REFUSED,
     "terminateThreads": _REFUSED,
     "loadedSources": _REFUSED,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import marshal
+import re
 import warnings
 from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
@@ -118,6 +119,19 @@ def call(source: str, function: str, *arguments: str) -> str:
         f"{source!r}, {FILE_NAME!r}, 'exec'), module), module[{function!r}](*given))[1])"
         f"(__import__('builtins'), {{}}, {given})"
     )
+
+
+_CALL: Final = re.compile(
+    r"\(lambda builtins, module, \*given: .*, module\['(\w+)'\]\(\*given\)\)\[1\]\)"
+    r"\(__import__\('builtins'\), \{\}, (.*)\)",
+    re.DOTALL,
+)
+
+
+def called(expression: str) -> tuple[str, str] | None:
+    """Return the function and the arguments, as written, of what `call` has returned."""
+    found = _CALL.fullmatch(expression)
+    return (found[1], found[2]) if found else None
 
 
 MAX_PARSED_CHARS: Final = 4096  # longer texts are not parsed here, but by the ranks

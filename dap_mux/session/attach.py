@@ -89,8 +89,13 @@ async def _reverse_connections(
         yield
 
 
-async def serve(session: Session, console: InlineConsole | None = None) -> None:
-    """Serve until the ranks are gone; a signal releases them, and so does the last console."""
+async def serve(
+    session: Session, console: InlineConsole | None = None, then: str = "releasing every rank"
+) -> None:
+    """Serve until the ranks are gone; a signal releases them, and so does the last console.
+
+    `then`: what a signal leads to, in words.
+    """
     async with anyio.create_task_group() as tasks:
 
         async def talk(console: InlineConsole) -> None:
@@ -101,7 +106,7 @@ async def serve(session: Session, console: InlineConsole | None = None) -> None:
             number = await session.interrupted()
             while number is signal.SIGINT and console is not None and console.interrupt():
                 number = await session.interrupted()
-            say(f"{number.name}: releasing every rank")
+            say(f"{number.name}: {then}")
             await session.release(number.name)
             tasks.cancel_scope.cancel()
 

@@ -131,6 +131,14 @@ class TestControl:
         book, client = play.attached(2)
         assert "is running" in client.ask("next", threadId=book.thread(0)).refusal
 
+    @pytest.mark.parametrize("command", ["stepBack", "reverseContinue"])
+    def test_backwards(self, play: Play, command: str) -> None:
+        """No debugpy goes back: it is neither offered nor sent to one."""
+        book, client = play.stopped(2)
+        refusal = client.ask(command, threadId=book.thread(0)).refusal
+        assert "works in a recording only: `dap-mux open`" in refusal
+        assert command not in book.rank(0).heard
+
 
 def test_refused(play: Play) -> None:
     """What nobody answers is refused at once and never forwarded; an unknown request too."""
@@ -143,7 +151,6 @@ def test_refused(play: Play) -> None:
 
 
 _Arguments = Callable[[dict[str, int]], dict[str, Any]]
-_THREAD: _Arguments = lambda ids: {"threadId": ids["threadId"]}  # noqa: E731
 _NONE: _Arguments = lambda ids: {}  # noqa: E731
 ARGUMENTS: dict[str, _Arguments] = {
     "cancel": lambda ids: {"requestId": 1},
@@ -151,8 +158,6 @@ ARGUMENTS: dict[str, _Arguments] = {
     "dataBreakpointInfo": lambda ids: {"name": "loss"},
     "setDataBreakpoints": lambda ids: {"breakpoints": []},
     "setInstructionBreakpoints": lambda ids: {"breakpoints": []},
-    "stepBack": _THREAD,
-    "reverseContinue": _THREAD,
     "restartFrame": lambda ids: {"frameId": ids["frameId"]},
     "terminateThreads": lambda ids: {"threadIds": [ids["threadId"]]},
     "loadedSources": _NONE,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, Literal, TypeAlias
@@ -285,6 +285,12 @@ def _place(rank: Rank) -> StopPlace:
     return StopPlace(f"{base_name(frame.path)}:{frame.line}", ends=stop.unhandled)
 
 
+NOT_ASKED: Final = (
+    "`why` was not asked at this stop of the recording, and to ask it now needs live ranks: "
+    "`stacks` shows where they were"
+)
+
+
 # `why`: some samples of every rank, one after the other, and the verdict on them.
 
 
@@ -298,6 +304,9 @@ class Why(Struct, eq=False):
     def why(self, request: ClientRequest) -> None:
         """`why`: no rank is stopped for it."""
         arguments = typed(request.arguments, WhyArguments)
+        if self._core.recorded is not None:
+            self._repeat(request, self._core.recorded.why)
+            return
 
         def chosen(ranks: list[Rank]) -> None:
             self._evidence.gather(ranks, arguments.samples, arguments.interval, told)
@@ -323,6 +332,12 @@ class Why(Struct, eq=False):
             )
 
         self._meshes.choose(request, arguments.ranks, chosen)
+
+    def _repeat(self, request: ClientRequest, why: Mapping[str, object]) -> None:
+        if why:
+            to_clients.respond(self._core, request, dict(why))
+        else:
+            to_clients.refuse(self._core, request, NOT_ASKED)
 
 
 # `stacks`: the Python stacks of many ranks, running or stopped, merged into prefix trees.

@@ -212,7 +212,8 @@ NEEDS_OWNERSHIP: Final = frozenset({"supportsTerminateRequest", "supportTerminat
 # is not offered it, attaches again instead.
 NEEDS_LAUNCH: Final = "supportsRestartRequest"
 
-
+STEPS_BACK: Final = "supportsStepBack"
+"""No debugpy has it, so it is offered only once ranks have said so: those of a recording."""
 MAX_OFFERS: Final = 256  # that differ; ranks of one job are of a few kinds
 
 
@@ -250,6 +251,8 @@ class Capabilities:
 
     def _offered(self, name: str, offers: list[Body]) -> bool:
         if name == NEEDS_LAUNCH:
+            return False
+        if name == STEPS_BACK and not offers:
             return False
         if name in NEEDS_OWNERSHIP:
             return self._core.settings.owns_job

@@ -15,7 +15,8 @@ from dap_mux.pure.rank_sets import parse
 from dap_mux.pure.rank_sets.world import DebuggeeId
 
 SCOPES: Final = ("auto", "rank", "class", "all")
-STEPS: Final = ("next", "stepIn", "stepOut")
+BACKWARDS: Final = ("stepBack", "reverseContinue")
+STEPS: Final = ("next", "stepIn", "stepOut", *BACKWARDS)
 
 
 def class_of(core: SessionState, rank: Rank) -> list[Rank]:

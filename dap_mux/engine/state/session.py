@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, ParamSpec, TypeAlias
 
 from msgspec import Raw, Struct
 
-from dap_mux.engine.inputs import Settings
+from dap_mux.engine.inputs import Recorded, Settings
 from dap_mux.engine.outputs import CancelDeadline, Log, Output, SetDeadline, ToRanks
 from dap_mux.engine.state.client import Client, ClientRequest
 from dap_mux.engine.state.handles import Handles
@@ -61,6 +61,7 @@ class SessionState:
     def __init__(self, injected: InjectedSources, settings: Settings) -> None:
         self.injected = injected
         self.adopt(settings)
+        self.recorded: Recorded | None = None  # of ranks that run: None
         self.address = ""  # HOST:PORT where clients connect; "" until it is known
         self.ranks: dict[DebuggeeId, Rank] = {}
         self.mains: dict[RankId, Rank] = {}

@@ -11,15 +11,16 @@ from msgspec import Struct
 
 from dap_mux.engine.barriers.barriers import Barriers
 from dap_mux.engine.messages import to_clients, to_ranks
+from dap_mux.engine.messages.requests import STEPS_BACK
 from dap_mux.engine.ranks.patching import AttachRequest
 from dap_mux.engine.state.client import Client, ClientRequest
 from dap_mux.engine.state.rank import Deferred, Rank, Reply, StepRun, Stop
-from dap_mux.engine.state.selection import STEPS, class_of, focused, give_focus, targets
+from dap_mux.engine.state.selection import BACKWARDS, STEPS, class_of, focused, give_focus, targets
 from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.state.threads import View, main_thread
 from dap_mux.engine.stops.aggregate import HeldOutput, Stops
 from dap_mux.engine.stops.client_events import ClientEvents
-from dap_mux.pure.errors import StaleHandle
+from dap_mux.pure.errors import StaleHandle, UsageError
 from dap_mux.pure.protocol.arguments import ContinueArguments, StepArguments
 from dap_mux.pure.protocol.exchange import Id, Kind
 from dap_mux.pure.protocol.messages import Body, plain
@@ -171,6 +172,8 @@ class Control:
         """A step of the row's rank, or of its whole class in lock-step."""
         focus, chosen, thread = self._targets(request)
         row, thread = _lead(focus, chosen, thread)
+        if request.command in BACKWARDS and not _goes_back(row):
+            raise UsageError(f"{request.command!r} works in a recording only: `dap-mux open`")
         arguments = plain(request.arguments)
         if "targetId" in arguments:
             arguments["targetId"] = self._step_in_target(row, arguments["targetId"])
@@ -363,6 +366,10 @@ def _waits(rank: Rank, *, elsewhere: bool) -> bool:
     if at.round and at.round.stops:
         return True
     return not rank.pausing and (elsewhere or at.round is None)
+
+
+def _goes_back(rank: Rank) -> bool:
+    return bool(rank.connection.offers and rank.connection.offers.get(STEPS_BACK))
 
 
 def held(rank: Rank) -> bool:

@@ -33,7 +33,7 @@ on, see docs/why.md. No rank is stopped."""
 
 SHELLS = ("bash", "zsh", "fish")
 PRINTS_JSON = frozenset({"cast", "compare", "doctor", "list", "sessions", "stacks", "why"})
-OPTIONS_OF = {"rerun": "attach"}
+OPTIONS_OF = {"open": "attach", "rerun": "attach"}
 """Another command whose options one takes."""
 
 
@@ -126,6 +126,11 @@ def _attach(parser: ArgumentParser) -> None:
         help="HOST:PORT, HOST:FIRST-LAST, HOST:FIRST+COUNT or @ranks.json; "
         f"{SOURCES} or dial:COUNT; or GROUP=ENDPOINT",
     )
+    _flag(parser, "--console", "open a console here")
+
+
+def _open(parser: ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="a report that `dap-mux record` has written")
     _flag(parser, "--console", "open a console here")
 
 
@@ -356,6 +361,13 @@ COMMANDS: tuple[Command, ...] = (
         _rerun,
         failure=125,
         examples=("rerun load-7f3a dask:tcp://localhost:8786",),
+    ),
+    Command(
+        "open",
+        "debug a recording: a report of a job that has ended",
+        "open_report:main",
+        _open,
+        examples=("open report.dapmux", "open report.dapmux --console"),
     ),
     Command(
         "adapter",

@@ -156,9 +156,9 @@ async def _watch(args: Namespace, look: Callable[[], Awaitable[Body]], interval:
 
 def _show(args: Namespace, body: Body) -> int:
     present(args, body, show_verdict)
-    from dap_mux.pure.insight.why.verdicts import EXIT_CODES
+    from dap_mux.pure.insight.why.verdicts import EXIT_CODES, UNDECIDED
 
-    return EXIT_CODES[body["verdict"]]
+    return EXIT_CODES.get(body["verdict"], EXIT_CODES[UNDECIDED])  # a recording may know others
 
 
 async def of_session(session: SessionFile, config: Config, ranks: str, attach: bool) -> Body:

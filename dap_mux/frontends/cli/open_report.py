@@ -1,0 +1,57 @@
+"""`dap-mux open`: a report as a session, whose ranks answer from what was recorded."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from dap_mux.frontends.cli.console import InlineConsole
+from dap_mux.frontends.cli.execution import execute, load_config
+from dap_mux.frontends.cli.join import controller
+from dap_mux.frontends.report.recording import Recording
+from dap_mux.frontends.report.report_file import MAX_FILE, read
+from dap_mux.pure.errors import UsageError
+from dap_mux.session.attach import serve
+from dap_mux.session.hosted_ranks import HostedRanks
+from dap_mux.session.job import announce
+from dap_mux.session.session import open_session, settings_of
+from dap_mux.session.terminal_output import say, set_up_log
+from dap_mux.system.config import Config
+from dap_mux.system.user_files import check_regular
+
+
+def main(args: Namespace) -> int:
+    """Serve a report until a signal comes. Raises UsageError for a file that is none."""
+    return execute(_serve, (_recording(Path(args.file)), load_config(args), args))
+
+
+def _recording(path: Path) -> Recording:
+    try:
+        with path.open("rb") as file:
+            check_regular(path, path.stat())
+            data = file.read(MAX_FILE + 1)
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror or error}") from None
+    return Recording(read(data, path.name), path.name)
+
+
+async def _serve(options: tuple[Recording, Config, Namespace]) -> int:
+    recording, config, args = options
+    set_up_log(config.verbosity, config.log_dir, config.log)
+    # Nothing of a recording runs: no time-outs threaten it, and no library is loaded.
+    never = {"clock_patience": 0.0, "library_patience": 0.0, "release_after": 0.0}
+    settings = replace(settings_of(config), lingers=float("inf"), **never)
+    async with open_session(config, settings) as session:
+        say(f"a recording of {len(recording.ranks)} ranks ({args.file}) on {session.address}")
+        recording.begin(HostedRanks(session, recording.ranks))
+        console = InlineConsole(config, shows_output=True) if args.console else None
+        # With one debugger that stays, the other commands find ranks that are attached.
+        keeper = None if console else await controller(session.file, config, {}, "dap-mux open")
+        if console is None and not await announce(session.file, args.file):
+            say("attach an editor to it, or ask `dap-mux console`, `why`, `stacks`; Ctrl-C ends it")
+        await serve(session, console, then="the recording is closed")
+        if keeper is not None:
+            await keeper.close()
+    return 0

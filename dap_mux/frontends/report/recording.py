@@ -1,0 +1,170 @@
+"""The stops of a report, through which its ranks go together."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Sequence
+from typing import Any, Final, Protocol
+
+import msgspec
+
+from dap_mux.frontends.report.recorded_rank import ENDED, RecordedRank, Unanswered
+from dap_mux.frontends.report.report_file import At, Contents, Stop
+from dap_mux.pure.errors import UsageError
+
+Body = dict[str, Any]
+MAX_RANKS: Final = 65_536
+ELSEWHERE: Final = At("", "running")
+_RANKS: Final = re.compile(r"[0-9]{1,9}(-[0-9]{1,9})?(,[0-9]{1,9}(-[0-9]{1,9})?)*")
+_EXIT_CODE: Final = re.compile(r"exit code (-?[0-9]{1,5})")
+
+
+class Stage(Protocol):
+    """What the recording does to its session."""
+
+    def comes(self, rank: int) -> None:
+        """The process of this rank is there from now on."""
+
+    def ends(self, rank: int, code: int | None, how: str) -> None:
+        """The process of this rank is over from now on."""
+
+    def shown(self, title: str, why: Body) -> None:
+        """Another stop is shown; `why`: what was answered there, {} for nothing."""
+
+    def later(self, call: Callable[[], None]) -> None:
+        """Call it once all ranks have heard what they are sent now."""
+
+
+class Suspect(msgspec.Struct):
+    """Of a verdict, as clients read it."""
+
+    ranks: str
+    stack: list[Body]
+    waitingFor: str
+
+
+class Why(msgspec.Struct):
+    """The response of `why`, as clients read it."""
+
+    verdict: str
+    sentence: str
+    suspects: list[Suspect]
+    evidence: list[str]
+    next: str
+    waits: list[dict[str, str]] = []
+
+
+class Recording:
+    """The ranks of a report, at one of its stops; the last one is shown first."""
+
+    def __init__(self, contents: Contents, name: str) -> None:
+        """Raise UsageError for a report that makes no sense, or has no stop."""
+        self.texts = contents.texts
+        self._report = report = contents.report
+        try:
+            numbers = sorted({*report.ranks})
+            if len(numbers) != len(report.ranks) or not 0 < len(numbers) <= MAX_RANKS:
+                raise ValueError(f"it has {len(report.ranks)} ranks, or some twice")
+            if numbers[0] < 0 or numbers[-1] >= 2**31:
+                raise ValueError("a rank is out of range")
+            moments = [(stop, _places(stop, numbers)) for stop in contents.stops]
+            for why in (report.why, *(stop.why for stop in contents.stops)):
+                _check_why(why)
+        except ValueError as error:
+            raise UsageError(f"{name} is no report of dap-mux: {error}") from None
+        self._moments = [one for one in moments if not _all_over(one[1], numbers)]
+        if not self._moments:
+            raise UsageError(f"{name} has no stop to show: {report.end}")
+        self._place = len(self._moments) - 1
+        self._next: int | None = None
+        self.ranks = {number: RecordedRank(self, self._at(number)) for number in numbers}
+        self._stage: Stage | None = None
+
+    def begin(self, stage: Stage) -> None:
+        """Show the last stop."""
+        self._stage = stage
+        for number in self.ranks:
+            self._enter(stage, number)
+        stage.shown(self._title(), self._why())
+
+    def move(self, by: int) -> None:
+        """Go to another stop; many ranks that are told so at once are one move."""
+        assert self._stage is not None
+        if self._next is not None:
+            return
+        place = self._place + by
+        if not 0 <= place < len(self._moments):
+            raise Unanswered(self._limit(by))
+        self._next = place
+        self._stage.later(self._go)
+
+    def stay(self) -> None:
+        """Forget a move that has not been made."""
+        self._next = None
+
+    def _go(self) -> None:
+        if self._stage is None or self._next is None:
+            return
+        self._place, self._next = self._next, None
+        self._stage.shown(self._title(), self._why())
+        for number, rank in self.ranks.items():
+            over, at = rank.at.state in ENDED, self._at(number)
+            if not over and at.state in ENDED:
+                self._enter(self._stage, number)
+            rank.shows(at)
+            if over and at.state not in ENDED:
+                self._enter(self._stage, number)
+
+    def _enter(self, stage: Stage, number: int) -> None:
+        at = self._at(number)
+        if at.state in ENDED:
+            found = _EXIT_CODE.search(at.reason)
+            stage.ends(number, int(found[1]) if found else None, at.reason)
+        else:
+            stage.comes(number)
+
+    def _at(self, number: int) -> At:
+        return self._moments[self._place][1].get(number, ELSEWHERE)
+
+    def _title(self) -> str:
+        stop = self._moments[self._place][0]
+        count = f"stop {self._place + 1} of {len(self._moments)}"
+        return f"{count}, {stop.after_s:.1f} s after the start: {stop.title}"
+
+    def _why(self) -> Body:
+        last = self._place == len(self._moments) - 1
+        return self._moments[self._place][0].why or (self._report.why if last else {})
+
+    def _limit(self, by: int) -> str:
+        if by > 0:
+            return "this is the last stop of the recording, and to go on needs a live rank"
+        before = self._report.stops_before
+        lost = f"; {before} stops before it were not kept" if before else ""
+        return f"this is the first stop of the recording{lost}"
+
+
+def _places(stop: Stop, numbers: Sequence[int]) -> dict[int, At]:
+    """Return where each rank was. Raises ValueError; takes no longer than there are ranks."""
+    found: dict[int, At] = {}
+    for at in stop.at:
+        if not _RANKS.fullmatch(at.ranks):
+            raise ValueError(f"{at.ranks[:80]!r} are no ranks")
+        for part in at.ranks.split(","):
+            first, _, last = part.partition("-")
+            low, high = int(first), int(last or first)
+            members = numbers[bisect_left(numbers, low) : bisect_right(numbers, high)]
+            if not members or any(each in found for each in members):
+                raise ValueError(f"ranks {part} are unknown, or at two places at once")
+            found.update(dict.fromkeys(members, at))
+    return found
+
+
+def _all_over(places: dict[int, At], numbers: Sequence[int]) -> bool:
+    return all(places.get(number, ELSEWHERE).state in ENDED for number in numbers)
+
+
+def _check_why(body: Body) -> None:
+    """Raise ValueError for what no client could read."""
+    if body:
+        msgspec.convert(body, Why)

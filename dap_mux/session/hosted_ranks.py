@@ -1,0 +1,115 @@
+"""Ranks in this process: links without a socket, to something that answers as debugpy does."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Final, Protocol
+
+from dap_mux.cluster.records import DEFAULT_GROUP
+from dap_mux.engine import inputs
+from dap_mux.engine.outputs import Connect
+from dap_mux.pure.endpoint import Endpoint
+from dap_mux.pure.protocol.messages import (
+    Event,
+    Framer,
+    Message,
+    Request,
+    Response,
+    decode,
+    encode,
+    encode_frame,
+)
+from dap_mux.session.session import Session
+from dap_mux.shell.links import RankLink
+
+Said = Event | Request | Response
+GONE: Final = "the rank is not there"
+
+
+class HostedRank(Protocol):
+    """One rank, sans-IO."""
+
+    def connected(self, say: Callable[[Said], None]) -> None:
+        """The session has connected: from now on it hears what is said."""
+
+    def heard(self, request: Message) -> None:
+        """The session has sent a request."""
+
+
+class HostedRanks:
+    """The ranks of a session by number (`ReverseConnections`); each may come, go and come back."""
+
+    def __init__(self, session: Session, ranks: Mapping[int, HostedRank]) -> None:
+        self._session = session
+        self._ranks = ranks
+        self._comings = 0
+        self._there: set[int] = set()
+        session.driver.accept_reverse(self)
+
+    def comes(self, rank: int) -> None:
+        """A rank is there, in a process of its own."""
+        self._there.add(rank)
+        self._comings += 1
+        about = f"coming {self._comings}"
+        here = Endpoint("", 0, announces=True, ready=True, dials=True, incarnation=about)
+        self._session.rank_known(DEFAULT_GROUP, rank, here)
+
+    def ends(self, rank: int, code: int | None, how: str) -> None:
+        """The process of a rank is over."""
+        self._there.discard(rank)
+        driver, id = self._session.driver, (DEFAULT_GROUP, rank)
+        if id not in driver.engine.core.mains:
+            self._session.rank_known(*id, Endpoint("", 0, announces=True, dials=True))
+        driver.feed(inputs.RankExited(id, code, how))
+
+    def shown(self, title: str, why: Mapping[str, object]) -> None:
+        """Another moment of a recording is shown; `why`: what was answered then, {} for nothing."""
+        self._session.driver.feed(inputs.Recorded(why))
+        self._session.tell(title)
+
+    def later(self, call: Callable[[], None]) -> None:
+        """Call it once all ranks have heard what they are sent now."""
+        asyncio.get_running_loop().call_soon(call)
+
+    def take_up(self, wanted: Connect) -> None:
+        """Connect the engine to a rank."""
+        number = wanted.rank[1]
+        if number not in self._there:
+            self._session.driver.link_down(wanted.link, GONE)
+            return
+        rank, link = self._ranks[number], RankLink(self._session.driver, wanted.link)
+        rank.connected(lambda message: link.data_received(encode_frame(encode(message))))
+
+        def closed() -> None:
+            link.connection_lost(None)
+            if number in self._there:
+                self.comes(number)  # for whoever attaches next
+
+        link.connection_made(_Pipe(rank, closed))
+
+
+class _Pipe(asyncio.Transport):
+    """What a link writes to. A rank hears each message later, when all have been sent theirs."""
+
+    def __init__(self, rank: HostedRank, closed: Callable[[], None]) -> None:
+        super().__init__()
+        self._rank, self._when_closed = rank, closed
+        self._framer = Framer()
+        self._loop = asyncio.get_running_loop()
+        self._closed = False
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        for body in self._framer.feed(bytes(data)):
+            self._loop.call_soon(self._rank.heard, decode(body))
+
+    def is_closing(self) -> bool:
+        return self._closed
+
+    def close(self) -> None:
+        if not self._closed:
+            self._closed = True
+            self._loop.call_soon(self._when_closed)
+
+    def abort(self) -> None:
+        self.close()

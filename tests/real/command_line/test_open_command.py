@@ -1,0 +1,282 @@
+"""`dap-mux open`: ranks that are no more, seen by a raw client, commands, editors and a console.
+
+The sources of the report are nowhere on this machine.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import signal
+import zipfile
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from dap_mux.client import DapClient, RequestFailed
+from dap_mux.frontends.report.report_file import At, Frame, Stop, Thread, Variable, packed
+from tests.support.clients.live_editor import LiveEditor, live
+from tests.support.editors import NvimDapModel, VSCodeModel
+from tests.support.processes.commands import LIMIT, Command, User, bodies, listed, threads
+from tests.support.reports.sample import PATH, REPORT, TEXT, WHY, at, sample
+
+pytestmark = pytest.mark.real
+ATTACH: Final = {"justMyCode": True, "pathMappings": [{"localRoot": "/here", "remoteRoot": "."}]}
+HTML: Final = "<img src=x onerror=alert(1)>\x1b[31m"
+
+
+async def opened(user: User, data: bytes | None = None) -> Command:
+    """Serve a report, of its own unless it is given."""
+    (user.folder / "report.dapmux").write_bytes(data or sample())
+    return await user.start("open", "report.dapmux")
+
+
+async def attached(command: Command) -> tuple[DapClient, list[int]]:
+    """Attach a client; return it with the threads of the four ranks."""
+    client = await command.client()
+    await client.handshake(ATTACH)
+    rows = await listed(client, "state", "stopped", "stopped", "stopped", "exited")
+    return client, [row["threadId"] for row in rows]
+
+
+async def frames(client: DapClient, thread: int) -> list[dict[str, Any]]:
+    body = await client.request("stackTrace", {"threadId": thread}, timeout=LIMIT)
+    found: list[dict[str, Any]] = body["stackFrames"]
+    return found
+
+
+async def value(client: DapClient, frame: int, expression: str) -> dict[str, Any]:
+    asked = {"expression": expression, "frameId": frame, "context": "watch"}
+    return await client.request("evaluate", asked, timeout=LIMIT)
+
+
+async def goes(client: DapClient, command: str, thread: int, *states: str) -> list[int]:
+    """Send the recording to another stop, in which the ranks are in these states."""
+    await client.request(command, {"threadId": thread}, timeout=LIMIT)
+    return [row["threadId"] for row in await listed(client, "state", *states)]
+
+
+async def test_a_client_sees_stacks_values_and_sources(user: User) -> None:
+    client, rows = await attached(await opened(user))
+    top, outer = await frames(client, rows[1])
+    assert (top["name"], top["line"], outer["name"]) == ("step", 7, "<module>")
+    assert top["source"]["path"] == PATH
+    reference = top["source"]["sourceReference"]
+    source = {"source": top["source"], "sourceReference": reference}
+    assert (await client.request("source", source))["content"] == TEXT
+
+    (scope,) = (await client.request("scopes", {"frameId": top["id"]}))["scopes"]
+    inside = {"variablesReference": scope["variablesReference"]}
+    found = (await client.request("variables", inside))["variables"]
+    assert [one["name"] for one in found] == ["n", "loss", "config"]
+    assert found[1]["value"].startswith("1.0")  # and which ranks differ
+    inside = {"variablesReference": found[2]["variablesReference"]}
+    (child,) = (await client.request("variables", inside))["variables"]
+    assert (child["name"], child["value"]) == ("'lr'", "0.1")
+    for expression, told in {"n": "2", "config['lr']": "0.1", "loss * 2": "2 * 1.0"}.items():
+        assert (await value(client, top["id"], expression))["result"] == told
+    with pytest.raises(RequestFailed, match=r"'n \+ 1' was not recorded here, .* a live rank"):
+        await value(client, top["id"], "n + 1")
+    info = await client.request("exceptionInfo", {"threadId": rows[0]})
+    assert (info["exceptionId"], info["description"]) == ("ValueError", "loss is nan")
+    why = await client.request("why", {})
+    assert {key: why[key] for key in WHY} == WHY
+
+
+async def test_all_ranks_go_through_the_stops_together(user: User) -> None:
+    client, rows = await attached(await opened(user))
+    rows = await goes(client, "stepBack", rows[1], "stopped", "stopped", "stopped", "running")
+    (place, _) = await frames(client, rows[2])
+    assert (await value(client, place["id"], "loss"))["result"] == "nan"
+    compared = await client.request("compare", {"expression": "loss", "ranks": "0-2"})
+    assert {each["value"]: each["ranks"] for each in compared["values"]} == {
+        "0.5": "0-1",
+        "nan": "2",
+    }
+    with pytest.raises(RequestFailed, match="`why` was not asked at this stop of the recording"):
+        await client.request("why", {})
+    await goes(client, "pause", rows[3], *["stopped"] * 4)  # its stack was looked at as it ran
+    assert (await frames(client, rows[3]))[0]["line"] == 6
+
+    rows = await goes(client, "reverseContinue", rows[0], *["stopped"] * 4)
+    await client.wait_for(lambda: _told(client, "stop 1 of 3"), timeout=LIMIT, what="the title")
+    assert [(await frames(client, row))[0]["line"] for row in rows] == [5] * 4
+    await client.request("stepBack", {"threadId": rows[0]})
+    await client.wait_for(
+        lambda: _told(client, "this is the first stop of the recording"), timeout=LIMIT, what="end"
+    )
+    rows = await goes(client, "next", rows[0], *["stopped"] * 3, "running")
+    rows = await goes(client, "continue", rows[0], *["stopped"] * 3, "exited")
+    await client.request("continue", {"threadId": rows[0]})
+    await client.wait_for(
+        lambda: _told(client, "this is the last stop of the recording"), timeout=LIMIT, what="end"
+    )
+    await listed(client, "state", *["stopped"] * 3, "exited")
+    await goes(client, "stepBack", rows[0], *["stopped"] * 3, "running")  # rank 3 lives again
+
+
+def _told(client: DapClient, words: str) -> bool:
+    return any(words in body["output"] for body in bodies(client, "output"))
+
+
+async def test_what_needs_a_live_rank_is_refused(user: User) -> None:
+    client, rows = await attached(await opened(user))
+    (top, *_) = await frames(client, rows[1])
+    (scope,) = (await client.request("scopes", {"frameId": top["id"]}))["scopes"]
+    wanted: dict[str, dict[str, Any]] = {
+        "setVariable": {**scope, "name": "n", "value": "7"},
+        "setExpression": {"expression": "n", "value": "7", "frameId": top["id"]},
+        "evaluate": {"expression": "n = 7", "frameId": top["id"], "context": "repl"},
+    }
+    for command, arguments in wanted.items():
+        with pytest.raises(RequestFailed, match="needs a live rank"):
+            await client.request(command, arguments, timeout=LIMIT)
+    lines = {"source": {"path": PATH}, "breakpoints": [{"line": 5}]}
+    (state,) = (await client.request("setBreakpoints", lines))["breakpoints"]
+    assert not state["verified"]
+    assert "a breakpoint needs a live rank" in state["message"]
+
+
+async def test_it_serves_until_it_is_interrupted(user: User) -> None:
+    """Whoever leaves, the next finds the same stop; and the other commands find it."""
+    command = await opened(user)
+    client, rows = await attached(command)
+    await goes(client, "stepBack", rows[1], *["stopped"] * 3, "running")
+    await client.disconnect()
+    states = [
+        each["state"] for each in json.loads((await user.does("list", "--json")).out)["ranks"]
+    ]
+    assert states == ["stopped", "stopped", "stopped", "running"]
+    assert "| ⚠ {2}   | nan" in (await user.does("compare", "loss")).out
+    shown = (await user.does("stacks")).out
+    assert "step  train.py:6\n  └ running; {0-2} stopped" in shown
+    failed = await user.does("why")
+    assert "was not asked at this stop" in failed.err
+    again = await command.client()
+    await again.handshake(ATTACH)
+    await goes(again, "next", rows[0], *["stopped"] * 3, "exited")
+    assert (await user.does("why")).out.startswith("not-joined: rank 3 has not joined")
+    user.signal(command.process.pid, signal.SIGINT)
+    assert (await command.ends()).code == 0
+    assert "the recording is closed" in command.err
+
+
+async def test_the_words_of_the_console_that_read(user: User) -> None:
+    await (await opened(user)).session()
+    script = user.folder / "words"
+    script.write_text("attach 1\np loss\npp config\nwhatis loss\nl\nll\nbt\nu\nwhy\nquit\n")
+    done = await user.does("console", "-x", "words")
+    for words in (
+        "1.0",
+        "{'lr': 0.1}",
+        "<class 'float'>",
+        "7 ->",
+        "def step(n, scale):",
+        WHY["sentence"],
+    ):
+        assert str(words) in done.out, words
+
+
+@pytest.mark.parametrize("model", [NvimDapModel, VSCodeModel])
+async def test_editors_go_back(user: User, model: Callable[[], Any]) -> None:
+    port = (await (await opened(user)).session())["port"]
+    async with live(model(), port, ATTACH) as editor:
+        await editor.until(lambda: editor.model.capabilities.get("supportsStepBack"), "an offer")
+        await editor.until(partial(_shows, editor, 7), "line 7")
+        for line in (6, 5):
+            asked = {"threadId": editor.model.focus}
+            editor.ask("stepBack", asked)
+            await editor.until(partial(_shows, editor, line), f"line {line}")
+
+
+def _shows(editor: LiveEditor, line: int) -> bool:
+    return editor.model.arrow is not None and editor.model.arrow[1] == line
+
+
+# Files that are none, or harm.
+
+
+def of_members(**members: bytes) -> bytes:
+    """Return a zip file with these members."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+    return file.getvalue()
+
+
+def with_member(name: str, data: bytes) -> bytes:
+    """Return the sample, with one member more or instead."""
+    file = io.BytesIO(sample())
+    with zipfile.ZipFile(file) as archive:
+        members = {each: archive.read(each) for each in archive.namelist()}
+    return of_members(**{**members, name: data})
+
+
+def with_stop(*places: At) -> bytes:
+    return packed(REPORT, [Stop(1.0, "here", places)], (), {PATH: TEXT})
+
+
+def of_ranks(ranks: str) -> bytes:
+    return with_stop(at(ranks, 5, "0.0"))
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        (sample()[:-60], "no whole report of dap-mux"),
+        (b"%PDF-1.7\n" * 99, "no whole report of dap-mux"),
+        (of_members(**{"../../escaped": b"x"}), "report.json"),
+        (with_member("stops/0003.json", b" " * (65 << 20)), "has more than 64 MB"),
+        (with_member("stops/0003.json", b"[" * 9999), "no report of dap-mux"),
+        (of_ranks("0-4000000000"), "are no ranks"),
+        (of_ranks("0-999999999,0-999999999"), "two places at once"),
+        (of_ranks("9"), "ranks 9 are unknown"),
+        (packed(REPORT, [], (), {}), "has no stop to show: rank 3 ended with exit code 7"),
+        (packed(REPORT, [Stop(1.0, "", (), why={"verdict": 1})], (), {}), "Expected `str`"),
+    ],
+    ids=[
+        "truncated", "foreign", "climbing", "bomb", "nested", "absurd", "twice", "unknown",
+        "no-stop", "no-verdict",
+    ],
+)  # fmt: skip
+async def test_a_bad_file_is_refused(user: User, data: bytes, says: str) -> None:
+    (user.folder / "report.dapmux").write_bytes(data)
+    done = await user.does("open", "report.dapmux")
+    assert done.code == 2
+    assert says in done.err
+    assert len(done.err.splitlines()) == 1
+    assert [each.name for each in user.folder.iterdir()] == ["report.dapmux"]
+
+
+async def test_what_is_no_file(user: User) -> None:
+    assert "cannot read missing" in (await user.does("open", "missing")).err
+    assert "not a regular file" in (await user.does("open", "/dev/zero")).err
+
+
+async def test_hostile_texts_are_only_shown(user: User) -> None:
+    """Paths that climb are read from the report alone, and no value is evaluated."""
+    marker = user.folder / "executed"
+    code = f"__import__('pathlib').Path({str(marker)!r}).touch()"
+    own = (Variable("html", HTML), Variable("code", code), Variable(code, HTML))
+    path = str(Path("/nowhere/../../../etc/passwd"))
+    thread = Thread(HTML, (Frame(HTML, path, 2**40, own), Frame("f", "../../escape.py", -1)))
+    place = At("0-2", "stopped", HTML, code, (thread,), values={code: code})
+    stop = Stop(1.0, HTML, (place, At("3", "ended", "exit code 7")))
+    texts = {path: "recorded\n", "../../escape.py": "y\n"}
+    client, rows = await attached(await opened(user, packed(REPORT, [stop], (), texts)))
+    top, _ = await frames(client, rows[0])
+    for expression in ("html", "code", code):
+        await value(client, top["id"], expression)
+    with pytest.raises(RequestFailed, match="needs a live rank"):
+        await value(client, top["id"], "eval(code)")
+    shown = await user.does("cast", "0", "p html")
+    assert "\x1b" not in shown.out
+    for words in (("stacks",), ("list",), ("cast", "0", "ll"), ("cast", "0", "w")):
+        assert "Traceback" not in (await user.does(*words)).err
+    assert not marker.exists()
+    assert not (user.folder.parent / "escape.py").exists()
+    assert await threads(client, 3)
