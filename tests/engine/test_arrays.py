@@ -32,7 +32,8 @@ def part(*numbers: float, row: int = 0, column: int = 0, **more: Any) -> dict[st
         "max": "",
         "nan": "",
         "statistics": statistics,
-        "histogram": [1, 1],
+        "histogram": [0, 1, 1, 0],
+        "ends": [0.0, 1.0],
         "complete": True,
         **more,
     }

@@ -72,6 +72,7 @@ async def test_an_array_is_looked_at_by_keyboard(
     assert about.endswith(" · NaN 1200 · inf 0")
     keys = (await page.locator("#legend").inner_text()).split("\n")
     assert keys[-2:] == ["beyond: 1", "with NaN: 200"]
+    assert await page.locator("#histogram .odd").all_text_contents() == ["1 to 340268"]
 
     await page.locator("#map").focus()
     assert (await cell(page)).startswith("rows 0–1 · columns 0–2 · max ")

@@ -65,6 +65,7 @@ class Part(Struct):
     nan: Cells
     statistics: Statistics
     histogram: Annotated[list[Size], Meta(max_length=64)]
+    ends: Annotated[list[float], Meta(max_length=2)]
     complete: bool
 
     def __post_init__(self) -> None:

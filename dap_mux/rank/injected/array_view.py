@@ -20,6 +20,7 @@ MAX_CELLS = 256  # in each direction
 BLOCK = 1 << 20  # elements that are looked at in one go: what is allocated is a few times this
 SAMPLE = 1 << 20  # elements for the histogram
 BINS = 40
+USUAL = (0.02, 0.98)  # what lies farther from these shares than they from each other is far off
 MAX_CHARS = 200
 NUMBERS = "biufcV"  # kinds of numpy's types; V: bfloat16 and its like
 # Modules of torch that know the place of a DTensor's local part, of 2.5 and later, and of before.
@@ -270,8 +271,9 @@ class Grid:
         mean = float(self.total.sum()) / max(1, self.count - self.nan)
         finite = self.low <= self.high
         histogram: list[int] = []
+        ends: list[float] = []
         with suppress(Exception):  # torch's may be refused: `use_deterministic_algorithms`
-            histogram = self.histogram() if finite else []
+            histogram, ends = self.histogram() if finite else ([], [])
         return {
             "grid": list(self.size),
             "mean": packed(self.total / known),
@@ -286,24 +288,36 @@ class Grid:
                 "count": self.count,
             },
             "histogram": histogram,
+            "ends": ends,
             "complete": complete,
         }
 
-    def histogram(self) -> list[int]:
-        """Count a sample's numbers in bins from the smallest to the largest of all."""
+    def histogram(self) -> tuple[list[int], list[float]]:
+        """Count a sample's numbers: below the first of two ends, in bins between them, above."""
         height, width = (int(self.table.shape[axis]) for axis in (0, -1))
         over = max(1.0, height * self.between * width / SAMPLE)
         down = min(height, math.ceil(math.sqrt(over)))
         across = min(width, math.ceil(over / down))
         sample = self.floats(self.table[::down, ..., ::across])
         if math.prod(map(int, sample.shape)) > 4 * BLOCK or self.low == self.high:
-            return []
+            return [], []
+        numbers = sample[self.lib.isfinite(sample)]
+        low, high = self.ends(numbers)
         if self.lib.__name__ == "torch":
-            found = self.lib.histc(sample, BINS, min=self.low, max=self.high)
+            found = self.lib.histc(numbers, BINS, min=low, max=high)
         else:
-            flat = sample[self.lib.isfinite(sample)]
-            found = self.lib.histogram(flat, BINS, (self.low, self.high))[0]
-        return [int(one) for one in found.tolist()]
+            found = self.lib.histogram(numbers, BINS, (low, high))[0]
+        # The one number that is far off may not be in the sample.
+        below = max(int((numbers < low).sum()), int(self.low < low))
+        above = max(int((numbers > high).sum()), int(self.high > high))
+        return [below, *map(int, found.tolist()), above], [low, high]
+
+    def ends(self, numbers: Any) -> tuple[float, float]:
+        """Return where the histogram ends, so that a number far off leaves room for the others."""
+        low, high = (float(self.lib.quantile(numbers, share)) for share in USUAL)
+        if low == high:
+            return self.low, self.high
+        return max(self.low, 2 * low - high), min(self.high, 2 * high - low)
 
 
 def floats_of(lib: Any, table: Any) -> tuple[Callable[[Any], Any], dict[str, Any]]:

@@ -180,3 +180,16 @@ def test_the_shape_alone() -> None:
 def test_an_array_of_the_programs_own_type_is_taken_as_one() -> None:
     """Its own indexing is not used: a `matrix` stays two-dimensional when one row is taken."""
     assert numbers(told(np.array([[1.0, 2.0]]).view(np.matrix)), "mean").tolist() == [[1, 2]]
+
+
+@pytest.mark.parametrize("far", [340268.0, -340268.0])
+def test_the_histogram_has_room_for_what_is_not_far_off(far: float) -> None:
+    """What is far off is counted beside its ends, also where the sample does not contain it."""
+    data = np.random.default_rng(1).standard_normal((1500, 1501)).astype("float32")
+    data[7, 9] = far
+    part = told(data)["part"]
+    low, high = part["ends"]
+    assert -8 < low < -4 < 4 < high < 8
+    below, *bins, above = part["histogram"]
+    assert (below, above) == ((0, 1) if far > 0 else (1, 0))
+    assert len([one for one in bins if one]) > 20

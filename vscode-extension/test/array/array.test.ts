@@ -9,7 +9,7 @@ function packed(...numbers: number[]): string {
 function partOf(grid: readonly [number, number], numbers: number[], more: Partial<Part> = {}): Part {
   return {
     ranks: '0', row: 0, column: 0, height: grid[0], width: grid[1], grid, mean: packed(...numbers), max: '', nan: '',
-    statistics: { min: 0, max: 4, mean: 2, nan: 0, inf: 0, count: numbers.length }, histogram: [1, 3], complete: true, ...more,
+    statistics: { min: 0, max: 4, mean: 2, nan: 0, inf: 0, count: numbers.length }, histogram: [0, 1, 3, 0], ends: [0, 4], complete: true, ...more,
   }; // prettier-ignore
 }
 
@@ -119,9 +119,20 @@ describe('the page', () => {
   });
 
   test('parts have one histogram', () => {
-    const other = { ...SMALL, statistics: { ...SMALL.statistics, min: 4, max: 8 } };
+    const other = { ...SMALL, statistics: { ...SMALL.statistics, min: 4, max: 8 }, ends: [4, 8] };
     const { low, high, counts } = histogramOf(bodyOf([SMALL, other]));
     expect([low, high, counts.reduce((sum, one) => sum + one, 0)]).toEqual([0, 8, 8]);
-    expect(histogramSvg(bodyOf([{ ...SMALL, histogram: [] }]))).toBe('');
+    expect(histogramSvg(bodyOf([{ ...SMALL, histogram: [], ends: [] }]))).toBe('');
+  });
+
+  test('what is far off is counted at the edge of the histogram, and leaves the others room', () => {
+    const far = partOf([1, 1], [1], { statistics: { ...SMALL.statistics, max: 340268 }, histogram: [0, 1, 3, 2], ends: [0, 4] });
+    const inside = { ...SMALL, ends: [-4, 4] };
+    const { low, high, counts } = histogramOf(bodyOf([far, inside]));
+    expect([low, high, counts[0], counts.at(-1)]).toEqual([-4, 4, 0, 2]);
+    const svg = histogramSvg(bodyOf([far]));
+    expect(svg).toContain('2 to 340268</text>');
+    expect(svg).toContain('<title>far above, to 340268: 2</title>');
+    expect(svg).not.toContain('far below');
   });
 });

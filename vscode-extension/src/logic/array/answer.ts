@@ -28,7 +28,9 @@ export interface Part {
   readonly max: string;
   readonly nan: string;
   readonly statistics: Statistics;
+  /** How many are below the first of `ends`, in bins between them, and above. */
   readonly histogram: readonly number[];
+  readonly ends: readonly number[];
   readonly complete: boolean;
 }
 

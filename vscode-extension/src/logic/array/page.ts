@@ -103,34 +103,49 @@ export function tableOf(blocks: readonly Block[], { rows }: ArrayBody): string {
   return `<table><caption>Cells that stand out: NaN first, then the largest</caption><thead><tr>${head}</tr></thead><tbody>${lines.join('')}</tbody></table>`;
 }
 
-/** The parts' histograms as one, from the smallest to the largest number of all. */
+/** The parts' histograms as one; the first and the last count are of what is below `low` and above `high`. */
 export function histogramOf({ parts }: ArrayBody): { readonly low: number; readonly high: number; readonly counts: readonly number[] } {
-  const known = parts.filter(({ histogram, statistics }) => histogram.length && statistics.min !== null);
-  const low = Math.min(...known.map(({ statistics }) => statistics.min ?? 0));
-  const high = Math.max(...known.map(({ statistics }) => statistics.max ?? 0));
-  const counts = new Array<number>(known.length ? BINS : 0).fill(0);
-  for (const { histogram, statistics } of known) {
-    const [begin, end] = [statistics.min ?? 0, statistics.max ?? 0];
+  const known = parts.filter(({ ends }) => ends.length === 2);
+  const low = Math.min(...known.map(({ ends: [begin = 0] }) => begin));
+  const high = Math.max(...known.map(({ ends: [, end = 0] }) => end));
+  const counts = new Array<number>(known.length ? BINS + 2 : 0).fill(0);
+  for (const { histogram, statistics, ends: [begin = 0, end = 0] } of known) {
+    const size = (end - begin) / (histogram.length - 2);
     histogram.forEach((count, index) => {
-      const middle = begin + ((index + 0.5) * (end - begin)) / histogram.length;
-      const bin = Math.min(BINS - 1, Math.floor(((middle - low) / (high - low)) * BINS));
-      counts[bin] = (counts[bin] ?? 0) + count;
+      const outside = index === 0 ? statistics.min : index === histogram.length - 1 ? statistics.max : null;
+      const at = outside ?? begin + (index - 0.5) * size;
+      const bin = at === high ? BINS : Math.floor(((at - low) / (high - low)) * BINS) + 1;
+      const place = Math.min(BINS + 1, Math.max(0, bin));
+      counts[place] = (counts[place] ?? 0) + count;
     });
   }
   return { low, high, counts };
 }
 
-/** Bars by the logarithm: one element that lies far off is seen beside a million. */
+/** Bars by the logarithm: one element is seen beside a million. What is far off is counted at the edge. */
 export function histogramSvg(body: ArrayBody): string {
   const { low, high, counts } = histogramOf(body);
   if (counts.length === 0) return '';
   const most = Math.log1p(Math.max(...counts));
   const size = (high - low) / BINS;
+  const least = Math.min(...body.parts.map(({ statistics }) => statistics.min ?? Infinity));
+  const largest = Math.max(...body.parts.map(({ statistics }) => statistics.max ?? -Infinity));
   const bars = counts.map((count, index) => {
+    if (count === 0) return '';
     const height = (HEIGHT * Math.log1p(count)) / most;
-    const told = `${short(low + index * size)} to ${short(low + (index + 1) * size)}: ${count}`;
-    return `<rect class="bar" x="${index * STEP}" y="${(HEIGHT - height).toFixed(1)}" width="${STEP - 1}" height="${height.toFixed(1)}"><title>${told}</title></rect>`;
+    const outside = index === 0 ? `from ${short(least)}, far below` : index > BINS ? `far above, to ${short(largest)}` : '';
+    const told = `${outside || `${short(low + (index - 1) * size)} to ${short(low + index * size)}`}: ${count}`;
+    return `<rect class="${outside ? 'far' : 'bar'}" x="${index * STEP}" y="${(HEIGHT - height).toFixed(1)}" width="${STEP - 1}" height="${height.toFixed(1)}"><title>${told}</title></rect>`;
   });
-  const ends = `<text x="0" y="${HEIGHT + 14}">${short(low)}</text><text x="${BINS * STEP}" y="${HEIGHT + 14}" text-anchor="end">${short(high)}</text>`;
-  return `<figure><figcaption>Histogram, by the logarithm of the count</figcaption><svg role="img" aria-label="Histogram from ${short(low)} to ${short(high)}" viewBox="0 0 ${BINS * STEP} ${HEIGHT + 16}">${bars.join('')}${ends}</svg></figure>`;
+  const text = (x: number, y: number, anchor: string, words: string, kind = ''): string =>
+    `<text${kind} x="${x}" y="${y}" text-anchor="${anchor}">${words}</text>`;
+  const [right, base] = [(BINS + 1) * STEP, HEIGHT + 14];
+  const [below = 0, above = 0] = [counts[0], counts[BINS + 1]];
+  const far = [
+    ...(below ? [text(STEP, -4, 'start', `${below} from ${short(least)}`, ' class="odd"')] : []),
+    ...(above ? [text(right, -4, 'end', `${above} to ${short(largest)}`, ' class="odd"')] : []),
+  ];
+  const ends = text(STEP, base, 'start', short(low)) + text(right, base, 'end', short(high));
+  const spoken = `Histogram from ${short(low)} to ${short(high)}${below ? `, ${below} below` : ''}${above ? `, ${above} above` : ''}`;
+  return `<figure><figcaption>Histogram, by the logarithm of the count</figcaption><svg role="img" aria-label="${spoken}" viewBox="0 -16 ${right + STEP} ${HEIGHT + 32}">${bars.join('')}${far.join('')}${ends}</svg></figure>`;
 }
