@@ -29,6 +29,7 @@ _Scheme = Literal["light", "dark"]
 # The theme, what the browser says that the user prefers, and the class that the window gets of it.
 _THEMES: Final[tuple[tuple[str, _Scheme, Literal["active", "none"], str], ...]] = (
     ("light", "light", "none", "vs"),
+    ("contrast-light", "light", "active", "hc-light"),
     ("contrast", "dark", "active", "hc-black"),
     ("dark", "dark", "none", "vs-dark"),
 )
@@ -55,7 +56,7 @@ class Camera:
         """
         page = self.window.page
         for theme, scheme, forced, kind in _THEMES:
-            if theme == "contrast" and folder != REVIEWED:
+            if forced == "active" and folder != REVIEWED:
                 continue
             await page.emulate_media(color_scheme=scheme, forced_colors=forced)
             await page.locator(f".monaco-workbench.{kind}").wait_for()
