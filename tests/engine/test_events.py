@@ -7,7 +7,7 @@ from typing import Any, Final
 import pytest
 
 from tests.engine.conftest import Play
-from tests.engine.scenes import LINE, attach, frame_of, introduced
+from tests.engine.scenes import LINE, attach, frame_of, introduce, introduced
 from tests.engine.test_breakpoints import set_one
 from tests.support.scripted.playbook import PATH, Playbook
 
@@ -275,6 +275,30 @@ class TestDebugpysOwn:
         book, client = play.attached(count)
         everybody_says(book, "somethingNew", answer=42)
         assert client.of("somethingNew") == ([{"answer": 42}] if count == 1 else [])
+
+
+@ONE_OR_MORE
+def test_the_log_line_of_an_outlier_is_coloured(play: Play, count: int) -> None:
+    """Where the client shows colours; every line leads to the logpoint's own."""
+    book = play(count)
+    plain, shown = book.client("plain"), book.client("shown")
+    attach(plain)
+    introduce(shown, supportsANSIStyling=True)
+    shown.ask("attach", justMyCode=True)
+    shown.ask("configurationDone")
+    with book.happens():
+        for rank in book.ranks.values():
+            rank.logs(f"distances in {'mm' if rank.number == 2 else 'm'}\n", LINE)
+    book.wait(0.2)
+    place = {"category": "stdout", "source": {"path": PATH}, "line": LINE}
+    if count == 1:
+        assert {**place, "output": "distances in m\n"} in shown.of("output")
+        return
+    usual = {**place, "output": "[0-1] distances in m\n"}
+    odd = {**place, "output": "[2] distances in mm", "outlier": True}
+    assert plain.of("output") == [usual, {**odd, "output": f"{odd['output']}\n"}]
+    coloured = f"\x1b[31m{odd['output']}\x1b[0m\n"
+    assert shown.of("output") == [usual, {**odd, "output": coloured}]
 
 
 def test_bad_events_are_dropped(play: Play) -> None:

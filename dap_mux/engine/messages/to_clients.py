@@ -19,6 +19,8 @@ from dap_mux.pure.rank_sets import fold
 OWN_ERROR = 1
 RANK_ERROR = 2
 KILO = 1000
+RED: Final = "\x1b[31m"
+PLAIN: Final = "\x1b[0m"
 
 
 class AnsweredTwice(DapMuxError):
@@ -117,11 +119,18 @@ def broadcast(core: SessionState, name: str, body: Body | None = None) -> None:
 
 
 def broadcast_output(core: SessionState, body: Body) -> None:
-    """Send what ranks printed to every configured controller, and observer, that reads."""
-    payload = raw(body)
+    """Send what ranks printed to every configured controller, and observer, that reads.
+
+    A line of an outlier is coloured for a client that shows colours.
+    """
+    payload = styled = raw(body)
+    if body.get("outlier") is True:
+        line = str(body["output"]).removesuffix("\n")
+        styled = raw({**body, "output": f"{RED}{line}{PLAIN}\n"})
     for client in [one for one in core.clients.values() if one.hears_output]:
         if client.dropped is None:
-            send_event(core, client, "output", payload)
+            shown = styled if client.about.supportsANSIStyling else payload
+            send_event(core, client, "output", shown)
         else:
             _drop(client.dropped, str(body["output"]))
 

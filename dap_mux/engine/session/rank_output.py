@@ -12,6 +12,7 @@ from typing import Final, NamedTuple, TypeAlias
 from msgspec import Struct, field
 
 from dap_mux.engine.messages import to_clients
+from dap_mux.engine.session.log_lines import LogPlace, Outliers, place_of
 from dap_mux.engine.state.path_mappings import paths_of
 from dap_mux.engine.state.rank import Rank
 from dap_mux.engine.state.session import SessionState
@@ -37,6 +38,13 @@ class Line(Struct):
     plain: bool = False  # shown as it came, without a prefix
     final: bool = False  # its rank is gone: nothing continues it
     size: int = 0  # of `rest`, about
+    place: LogPlace | None = None  # of a logpoint: such a line folds, and does not merge
+    outlier: bool = False
+
+    @property
+    def folds(self) -> bool:
+        """Whether an equal line of another rank is this line."""
+        return not self.final and not self.plain and (self.rest is None or self.place is not None)
 
 
 class LineQueue:
@@ -45,7 +53,8 @@ class LineQueue:
     def __init__(self) -> None:
         self.lines: list[Line] = []
         self.held = 0
-        self._places: dict[tuple[str, str], list[int]] = {}  # of each foldable text, ascending
+        # of each foldable text, ascending
+        self._places: dict[tuple[str, str, LogPlace | None], list[int]] = {}
         self._last: dict[DebuggeeId, int] = {}  # where each rank's latest line stands
 
     def __len__(self) -> int:
@@ -58,7 +67,7 @@ class LineQueue:
         """
         if line.text.startswith(RAY_MARKS) and line.rest is None:
             return
-        place = self._equal(line) if line.rest is None and not line.final else None
+        place = self._equal(line) if line.folds else None
         if place is None:
             self._append(line)
         else:
@@ -77,7 +86,7 @@ class LineQueue:
         return taken
 
     def _equal(self, line: Line) -> int | None:
-        places = self._places.get((line.category, line.text), ())
+        places = self._places.get((line.category, line.text, line.place), ())
         index = bisect_right(places, self._last.get(line.ranks[0], -1))
         return places[index] if index < len(places) else None
 
@@ -85,8 +94,9 @@ class LineQueue:
         place = len(self.lines)
         self.lines.append(line)
         self.held += len(line.text) + line.size + LINE_COST + _RANK_COST * len(line.ranks)
-        if line.rest is None and not line.final:
-            self._places.setdefault((line.category, line.text), []).append(place)
+        if line.folds:
+            key = (line.category, line.text, line.place)
+            self._places.setdefault(key, []).append(place)
         for rank in line.ranks:
             self._last[rank] = place
 
@@ -148,7 +158,8 @@ class OutputBodies:
                 yield from self._plain(group[0], run)
             elif group[0].rest is not None:
                 yield from self._finish()
-                yield _body(run.category, self._prefixed(text, run.ranks), group[0].rest), run.ranks
+                rest = {**group[0].rest, **({"outlier": True} if group[0].outlier else {})}
+                yield _body(run.category, self._prefixed(text, run.ranks), rest), run.ranks
             else:
                 yield from self._text(text, run, final=group[-1].final)
 
@@ -226,6 +237,7 @@ class OutputFolder:
         self._partials: dict[tuple[DebuggeeId, str], _Partial] = {}
         self._partial_cost = 0
         self._bodies = OutputBodies(label)
+        self._outliers = Outliers()
 
     @property
     def pending(self) -> bool:
@@ -247,7 +259,9 @@ class OutputFolder:
         if self.plain or any(body_rest.values()):
             self._complete((rank, category))
             size = len(str(body_rest)) if body_rest else 0
-            self._queue.add(Line([rank], category, text, body_rest, self.plain, size=size))
+            line = Line([rank], category, text, body_rest, self.plain, size=size)
+            line.place = None if self.plain else place_of(body_rest)
+            self._queue.add(line)
         elif text:
             self._join((rank, category), text)
 
@@ -273,6 +287,7 @@ class OutputFolder:
         else:
             due = [*self._queue.take(self._waited), *self._overdue()]
         self._waited = len(self._queue)
+        self._outliers.mark(due)
         return list(self._bodies.of(due))
 
     def _join(self, key: tuple[DebuggeeId, str], text: str) -> None:

@@ -118,8 +118,17 @@ def rounds_to(exact: str, shown: str) -> bool:
 async def test_the_log_message(user: User, program: Path) -> None:
     client = await attached(user, {"logMessage": MESSAGE})
     await client.wait_event("terminated", timeout=LIMIT)
-    said = "".join(body["output"] for body in bodies(client, "output"))
+    told = bodies(client, "output")
+    said = "".join(body["output"] for body in told)
     assert said_by(CONSOLE).items() <= said_by(said).items()
+    lines = [body for body in told if " distances in " in body["output"]]
+    place = {(body["source"]["path"], body["line"]) for body in lines}
+    assert place == {(str(user.folder / PROGRAM), LINE)}
+    marked = "".join(body["output"] for body in lines if body.get("outlier"))
+    assert marked
+    assert marked.splitlines() == [
+        one for one in said.splitlines() if one.startswith("[2] ") and one.endswith(" in mm")
+    ]
 
 
 def said_by(text: str) -> dict[str, set[int]]:

@@ -205,6 +205,11 @@ class FakeRank:
         """Write to a stream."""
         self.event("output", output=text, category=category, source={})
 
+    def logs(self, text: str, line: int) -> None:
+        """Be told of by a logpoint on this line."""
+        source = {"path": self.program.path}
+        self.event("output", output=text, category="stdout", source=source, line=line)
+
     def exits(self) -> None:
         """The program ends: only `terminated` comes, never `exited`."""
         self.ended = True

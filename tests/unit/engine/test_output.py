@@ -15,6 +15,7 @@ from dap_mux.pure.rank_sets import RankId
 from dap_mux.pure.rank_sets.world import DebuggeeId, label
 
 R: Final[list[RankId]] = [("job", number) for number in range(4)]
+PLACE: Final = {"line": 3, "source": {"path": "/a.py"}}
 OURS: Final = ()  # the ranks of a newline that no rank printed
 
 
@@ -188,8 +189,15 @@ class TestOtherFields:
     def test_they_do_not_fold(self) -> None:
         folder = OutputFolder()
         for rank in R[:2]:
-            folder.add(rank, "stdout", "a\n", {"line": 3, "source": {"path": "/a.py"}})
+            folder.add(rank, "stdout", "a\n", {**PLACE, "data": {"k": 1}})
         assert texts(due(folder)) == ["[0] a\n", "[1] a\n"]
+
+    def test_lines_of_a_logpoint_fold_and_keep_their_place(self) -> None:
+        folder = fed((2, "a\n"))
+        for rank in R[:3]:
+            folder.add(rank, "stdout", "a\n", {**PLACE, "variablesReference": 0})
+        body = {"category": "stdout", "output": "[0-2] a\n", "variablesReference": 0, **PLACE}
+        assert due(folder) == [stdout("[2] a\n", 2), (body, tuple(R[:3]))]
 
     def test_every_line_of_theirs_has_its_prefix(self) -> None:
         folder = OutputFolder()

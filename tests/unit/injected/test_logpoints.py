@@ -134,6 +134,17 @@ def counted(lines: list[str]) -> int:
 FIRST: Final = [f"at {n}\n" for n in range(FIRST_LINES)]
 
 
+async def test_every_line_has_its_place(rank: Rank) -> None:
+    """Those too that a thread of ours tells; what the program prints has none."""
+    rank.loop(MANY)
+    await until(lambda: rank.at == MANY - 1, within=A_SECOND, what="the last value")
+    bodies = [command.as_dict["body"] for command in rank.debugger.writer.sent]
+    line = Rank.loop.__code__.co_firstlineno + 3
+    assert {(one["source"]["path"], one["line"]) for one in bodies} == {(__file__, line)}
+    rank.say("printed\n", 1)
+    assert not rank.debugger.writer.sent[-1].as_dict["body"].get("source")
+
+
 async def test_the_last_value_is_told_though_the_loop_is_over(rank: Rank) -> None:
     rank.loop(MANY)
     await until(lambda: rank.at == MANY - 1, within=A_SECOND, what="the last value")

@@ -108,8 +108,9 @@ LOGPOINT = "1"
 class Logpoint:
     """The messages of one logpoint in the current second, and those still to be sent."""
 
-    def __init__(self, expression: str) -> None:
+    def __init__(self, expression: str, place: dict[str, Any] | None = None) -> None:
         self.code = _compiled_text(expression)
+        self._place = place
         self.left_out = 0
         self._newest = ""
         self._second = 0
@@ -129,6 +130,14 @@ class Logpoint:
         self.left_out += 1
         self._newest = text
         return False
+
+    def placed(self, command: Any) -> Any:
+        """Return a message to the client with the place of the line, of which pydevd has none."""
+        event = getattr(command, "as_dict", None)
+        if not event or not self._place:
+            return command
+        told = {**event, "body": {**event["body"], **self._place}}
+        return type(command)(command.id, 0, told, is_json=True)
 
     def take(self, now: float) -> str:
         """Return the newest line that was kept, with the number of the others."""
@@ -182,7 +191,7 @@ class Folder:
 
     def evaluate(self, breakpoint: Any, info: Any, frame: Any) -> Any:
         """Make a logpoint's message, as pydevd does, but compiled once (9 of 10 µs, measured)."""
-        logpoint = self._hit.logpoint = self._logpoint(breakpoint)
+        logpoint = self._hit.logpoint = self._logpoint(breakpoint, frame)
         if logpoint is None or logpoint.code is None:
             return self._evaluate(breakpoint, info, frame)
         try:
@@ -199,27 +208,30 @@ class Folder:
             due, self._pending = self._pending, []
             for one in due:
                 text = one.take(time.time())
-                writer.add_command(type(factory).make_io_message(factory, text, LOGPOINT))
+                message = type(factory).make_io_message(factory, text, LOGPOINT)
+                writer.add_command(one.placed(message))
 
     def end(self) -> None:
         """The program is over: tell the rest, and let the thread end, for pydevd waits for it."""
         self._over.set()
         self.tell()
 
-    def _logpoint(self, breakpoint: Any) -> Logpoint | None:
+    def _logpoint(self, breakpoint: Any, frame: Any) -> Logpoint | None:
         if not self._attached or not getattr(breakpoint, "is_logpoint", False):
             return None
         logpoint: Logpoint | None = getattr(breakpoint, KEPT_AS, None)
         if logpoint is None:
-            logpoint = Logpoint(breakpoint.expression)
+            logpoint = Logpoint(breakpoint.expression, _place_of(frame))
             setattr(breakpoint, KEPT_AS, logpoint)
         return logpoint
 
     def _folding(self, make: Any) -> Any:
         def make_unless_left_out(text: str, stream: Any) -> Any:
             logpoint = getattr(self._hit, "logpoint", None) if stream == LOGPOINT else None
-            told = logpoint is None or self._is_told(logpoint, text)
-            return make(text, stream) if told else self._left_out
+            if logpoint is None:
+                return make(text, stream)
+            told = self._is_told(logpoint, text)
+            return logpoint.placed(make(text, stream)) if told else self._left_out
 
         return make_unless_left_out
 
@@ -283,6 +295,15 @@ def _install(debugger: Any, folder: Folder) -> None:
     debugger.do_wait_suspend = tell_and_wait
     debugger.on_disconnect = detach_and_disconnect
     debugger.dispose_and_kill_all_pydevd_threads = end_and_dispose
+
+
+def _place_of(frame: Any) -> dict[str, Any] | None:
+    """Return where a frame is, as fields of an `output` event; the path is the client's."""
+    with suppress(Exception):
+        files = import_module("pydevd_file_utils")
+        path = files.get_abs_path_real_path_and_base_from_frame(frame)[0]
+        return {"source": {"path": files.map_file_to_client(path)[0]}, "line": frame.f_lineno}
+    return None
 
 
 def _compiled_text(expression: str) -> Any:

@@ -1,0 +1,92 @@
+"""Lines of logpoints: where each comes from, and which differ from what most ranks log there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, NamedTuple, Protocol
+
+from dap_mux.engine.state.handles import Recent
+from dap_mux.pure.insight.compare import compare
+from dap_mux.pure.rank_sets import RankId
+from dap_mux.pure.rank_sets.world import DebuggeeId, rank_of
+
+MAX_PLACES: Final = 64
+MAX_TEXTS: Final = 64  # of one place: a rank may be so many lines ahead of another
+MAX_NUMBERS: Final = 16  # of one line
+MAX_CHARS: Final = 1024
+_NUMBER: Final = re.compile(
+    r"(?<![\w.])-?(?:[0-9]+(?:\.[0-9]+)?(?:e[-+]?[0-9]+)?|nan|inf)(?![\w.])"
+)
+
+
+class LogPlace(NamedTuple):
+    """A line of a source file."""
+
+    path: str
+    line: int
+
+
+class LogLine(Protocol):
+    """A line as it is held for output; `place` is None for what a program prints."""
+
+    ranks: list[DebuggeeId]
+    text: str
+    place: LogPlace | None
+    outlier: bool
+
+
+def place_of(rest: Mapping[str, Any]) -> LogPlace | None:
+    """Return the place in the other fields of an `output` event; None where there is more."""
+    match {name: value for name, value in rest.items() if value}:
+        case {"source": {"path": str(path)}, "line": int(line), **more} if not more:
+            return LogPlace(path, line)
+        case _:
+            return None
+
+
+# Ranks are never quite in step, and a line of the step before must not be taken for another value.
+# So a text counts as different only where most ranks have said another one now, and these ranks
+# have not. Numbers are compared as *Compare* does, where most of them differ: not a step's number.
+class Outliers:
+    """Remembers which ranks have logged what at each place."""
+
+    def __init__(self) -> None:
+        self._places: Recent[LogPlace, Recent[int, set[DebuggeeId]]] = Recent(MAX_PLACES)
+
+    def mark(self, lines: Iterable[LogLine]) -> None:
+        """Mark the lines of outliers among lines that are sent in the same moment."""
+        groups: dict[LogPlace, list[LogLine]] = {}
+        for line in lines:
+            if line.place is not None:
+                groups.setdefault(line.place, []).append(line)
+        for place, group in groups.items():
+            said = self._places.get(place) or Recent(MAX_TEXTS)
+            self._places[place] = said
+            for line in group:
+                said[hash(line.text)] = said.get(hash(line.text), set()).union(line.ranks)
+            _mark(group, said)
+
+
+def _mark(group: list[LogLine], said: Mapping[int, set[DebuggeeId]]) -> None:
+    heard = set().union(*said.values())
+    now = [said[hash(line.text)] for line in group]
+    common = [ranks for ranks in now if 2 * len(ranks) > len(heard)]
+    far = _far({rank_of(rank): line.text for line in group for rank in line.ranks})
+    for line, ranks in zip(group, now, strict=True):
+        other = ranks not in common and any(one.isdisjoint(line.ranks) for one in common)
+        line.outlier = other or rank_of(line.ranks[0]) in far
+
+
+def _far(texts: Mapping[RankId, str]) -> set[RankId]:
+    """Return the ranks of which a number is far from those of the others in the same words."""
+    alike: dict[str, dict[RankId, list[str]]] = {}
+    for rank, text in texts.items():
+        numbers = _NUMBER.findall(text[:MAX_CHARS])[:MAX_NUMBERS]
+        alike.setdefault(_NUMBER.sub("#", text[:MAX_CHARS]), {})[rank] = numbers
+    found: set[RankId] = set()
+    for same in alike.values():
+        for column in zip(*same.values(), strict=True):
+            if 2 * len({*column}) > len(column):
+                found |= compare(dict(zip(same, column, strict=True))).outliers
+    return found
