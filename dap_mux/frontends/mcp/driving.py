@@ -292,6 +292,7 @@ async def _watched(link: Link, expression: str, ranks: str) -> Body:
         "expression": expression,
         "changed": changed,
         "differs": len(values) > 1,
+        "outliers": body["outliers"],
         "values": values,
         **more,
     }

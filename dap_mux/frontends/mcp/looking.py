@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path, PurePath
@@ -87,7 +87,8 @@ class Looking:
             {"ranks": link.folded_names(names), "waitingFor": waiting, "stack": stack}
             for (waiting, *stack), names in suspects.items()
         ]
-        return {**body, "suspects": folded}
+        frames = (frame for one in body["suspects"] for frame in one["stack"])
+        return {**body, "suspects": folded, "files": _own_files(frames)}
 
     async def stacks(
         self,
@@ -110,7 +111,8 @@ class Looking:
             for thread in body["threads"]
             for at, stopped, stack in ends_of(thread, library=library)
         ]
-        return {"stacks": found, "missing": body["missing"]}
+        frames = (frame for thread in body["threads"] for frame in _frames_of(thread["branches"]))
+        return {"stacks": found, "missing": body["missing"], "files": _own_files(frames)}
 
     async def compare(
         self, expression: str, session: str = "", ranks: str = "all", tolerance: float = 0.0
@@ -198,6 +200,17 @@ class Looking:
 
 def _frame(frame: Body) -> str:
     return f"{PurePath(frame['path']).name}:{frame['line']} {frame['name']}"
+
+
+def _own_files(frames: Iterable[Body]) -> list[str]:
+    """Return the paths of the program's own files, as `source` and `breakpoints` take them."""
+    return list(dict.fromkeys(each["path"] for each in frames if not each["library"]))
+
+
+def _frames_of(branches: Sequence[Body]) -> Iterator[Body]:
+    for branch in branches:
+        yield from branch["frames"]
+        yield from _frames_of(branch["branches"])
 
 
 def ends_of(thread: Body, *, library: bool = False) -> Iterator[tuple[str, str, list[str]]]:

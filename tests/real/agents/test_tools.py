@@ -48,6 +48,7 @@ async def test_a_wrong_value_is_found(user: User, monkeypatch: pytest.MonkeyPatc
         loss, n = stop["watches"]
         assert loss["values"] == [{"ranks": "0-1,3", "value": "3"}, {"ranks": "2", "value": "13"}]
         assert (loss["differs"], n["differs"]) == (True, False)
+        assert (loss["outliers"], n["outliers"]) == ("2", "")
         again = await agent.does("go", action="continue", request_id="1")
         assert again == first, "a call that is repeated does nothing twice"
 
@@ -67,9 +68,11 @@ async def look(agent: Agent, line: int) -> None:
     assert (result["ranks"], result["value"], result["of"]) == ("0-3", "xx'", 10_000_002)
     [names] = (await agent.does("values"))["names"]
     assert {"loss: int", "n: int"} <= {*names["names"]}
-    [stack] = (await agent.does("stacks"))["stacks"]
+    told = await agent.does("stacks")
+    [stack] = told["stacks"]
     assert (stack["ranks"], stack["stopped"]) == ("0-3", "0-3")
     assert stack["stack"][0] == f"train.py:{line} step"
+    assert [each.rpartition("/")[2] for each in told["files"]] == ["train.py"]
     source = await agent.does("source", around=1)
     assert source["source"][1] == f"{line}:     return loss  # return"
     printed = await agent.does("output", text="step 3")
