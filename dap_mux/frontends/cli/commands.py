@@ -175,6 +175,19 @@ def _mcp(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--session", metavar="SESSION", help="the session to use where a call names none"
     )
+    parser.add_argument(
+        "--http",
+        nargs="?",
+        const="0",
+        metavar="PORT",
+        help="serve HTTP on this port of loopback instead, with the token (default: any free port)",
+    )
+    parser.add_argument(
+        "--lease-timeout",
+        default="300",
+        metavar="S",
+        help="over HTTP an agent drives no longer S seconds after its last call (300)",
+    )
 
 
 def _cast(parser: ArgumentParser) -> None:
@@ -443,7 +456,7 @@ COMMANDS: tuple[Command, ...] = (
         "tools for a coding agent, on stdin and stdout",
         "mcp:main",
         _mcp,
-        examples=("mcp", "mcp --session localhost:5677"),
+        examples=("mcp", "mcp --session localhost:5677", "mcp --http 5680"),
     ),
     Command(
         "doctor",

@@ -1,20 +1,22 @@
-"""`dap-mux mcp`: the debugger as tools of a coding agent, on standard input and output."""
+"""`dap-mux mcp`: the debugger as tools of a coding agent, on its pipe or over HTTP."""
 
 from __future__ import annotations
 
 import shlex
+import socket
 import sys
 from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from dap_mux.frontends.cli.execution import load_config
+from dap_mux.frontends.cli.execution import execute, load_config, seconds_of
 from dap_mux.frontends.console.session_client import BreakpointsByPath, SessionClient
-from dap_mux.pure.errors import DapMuxError
+from dap_mux.pure.errors import DapMuxError, UsageError
 from dap_mux.pure.rank_sets.rank_rows import Row
 from dap_mux.system.config import Config
-from dap_mux.system.session_files import SessionFile
+from dap_mux.system.session_files import SessionFile, session_folder
+from dap_mux.system.user_files import own_folder, token_of
 
 # As in the extra [mcp] of pyproject.toml, like `lsp.PACKAGES`.
 PACKAGES: Final = ("mcp>=2,<3",)
@@ -67,12 +69,39 @@ class CommandLine:
 
 
 def main(args: Namespace) -> int:
-    """Serve until the agent's client closes the pipe."""
+    """Serve until the agent's client closes the pipe, over HTTP until Ctrl-C."""
     config = load_config(args)
     try:
         from dap_mux.frontends.mcp.server import make_server
     except ModuleNotFoundError as error:
         install = shlex.join([sys.executable, "-m", "pip", "install", *PACKAGES])
         raise DapMuxError(MISSING_EXTRA.format(missing=error.name, install=install)) from error
-    make_server(CommandLine(config), args.session or "").run("stdio")
+    if args.http is None:
+        make_server(CommandLine(config), args.session or "").run("stdio")
+        return 0
+    return execute(_serve, (args, config))
+
+
+async def _serve(options: tuple[Namespace, Config]) -> int:
+    """Serve HTTP until Ctrl-C. Raises UsageError, Refused, DapMuxError."""
+    from dap_mux.frontends.mcp.http import PATH, serve
+    from dap_mux.frontends.mcp.server import make_server
+    from dap_mux.shell.auth import Guard
+
+    args, config = options
+    idle_s = seconds_of("--lease-timeout", args.lease_timeout)
+    file = config.token_file
+    if file is None:
+        own_folder(session_folder())
+        file = session_folder() / "agents.token"
+    # A page in a browser comes from this user too: all show the token.
+    guard = Guard.for_all(token_of(file))
+    try:
+        listening = socket.create_server(("127.0.0.1", int(args.http)))
+    except (OSError, OverflowError, ValueError) as error:
+        raise UsageError(f"--http {args.http}: {error}") from None
+    url = f"http://127.0.0.1:{listening.getsockname()[1]}{PATH}"
+    print(f"dap-mux: serving agents at {url}, with the token in {file}", file=sys.stderr)
+    server = make_server(CommandLine(config), args.session or "", idle_s)
+    await serve(server, listening, guard.token.matches, str(file))
     return 0

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path, PurePath
 from typing import Any, Final, Protocol
 
@@ -206,10 +206,16 @@ def _where(row: Row) -> Body:
 
 
 class Links:
-    """All sessions of an agent, by their addresses; `default` is the one that it has started."""
+    """All sessions of an agent, by their addresses; `default` is the one that it has started.
 
-    def __init__(self, ways: Ways, default: str = "") -> None:
+    `idle_s`: so long after its last call it drives no longer; None: the pipe shows its end.
+    """
+
+    def __init__(self, ways: Ways, default: str = "", idle_s: float | None = None) -> None:
         self.default = default
+        self._idle_s = idle_s
+        self._calls = 0
+        self._expiry: asyncio.Task[None] | None = None
         self._ways = ways
         self._links: dict[str, Link] = {}
         self._opening = asyncio.Lock()
@@ -244,7 +250,31 @@ class Links:
         """Return what `session` may be."""
         return [each.address for each in running()]
 
+    @contextmanager
+    def called(self) -> Iterator[None]:
+        """Note a call while it lasts: none runs out of time."""
+        self._calls += 1
+        if self._expiry is not None:
+            self._expiry.cancel()
+        try:
+            yield
+        finally:
+            self._calls -= 1
+            if self._idle_s is not None and not self._calls:
+                self._expiry = asyncio.get_running_loop().create_task(self._expire(self._idle_s))
+
+    async def _expire(self, idle_s: float) -> None:
+        await asyncio.sleep(idle_s)
+        for link in self.all:
+            with suppress(DapMuxError, OSError):
+                if link.drives:
+                    # A call that comes now must not end it half way.
+                    await asyncio.shield(asyncio.ensure_future(link.let_go()))
+                    link.notices.append(f"no call for {idle_s:g} s: the lease has ended")
+
     async def close(self) -> None:
         """Leave all sessions: where nobody else debugs, the ranks run on."""
+        if self._expiry is not None:
+            self._expiry.cancel()
         for link in self.all:
             await link.close()

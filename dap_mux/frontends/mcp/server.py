@@ -81,9 +81,9 @@ class Server(MCPServer[None]):
             raise
 
 
-def make_server(ways: Ways, session: str = "") -> MCPServer[None]:
-    """Return the server; `session`: the one to use where a call names none."""
-    links = Links(ways, session)
+def make_server(ways: Ways, session: str = "", idle_s: float | None = None) -> MCPServer[None]:
+    """Return the server; `session`: the one to use where a call names none; as `Links` has it."""
+    links = Links(ways, session, idle_s)
 
     @asynccontextmanager
     async def lifespan(_: MCPServer[None]) -> AsyncIterator[None]:
@@ -111,7 +111,8 @@ def _answering(tool: Tool, links: Links) -> Callable[..., Awaitable[CallToolResu
     @functools.wraps(tool.call)
     async def answer(**arguments: Any) -> CallToolResult:
         try:
-            body = await tool.call(**arguments)
+            with links.called():
+                body = await tool.call(**arguments)
         except (DapMuxError, OSError) as error:
             return _result(failure(error, links.names()), failed=True)
         notices = [text for link in links.all for text in link.taken_notices()]

@@ -1,4 +1,4 @@
-"""An agent as tests use it: the SDK's own client, in memory or over the pipes of a process."""
+"""An agent as tests use it: the SDK's own client, in memory, over pipes or over HTTP."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final
 
+import httpx2
 import pytest
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.client.streamable_http import streamable_http_client
 
 from dap_mux.frontends.cli.mcp import CommandLine
 from dap_mux.frontends.mcp.answers import LIMIT
@@ -87,4 +89,15 @@ async def over_stdio(user: User) -> AsyncIterator[Agent]:
         command=str(COMMAND), args=["mcp"], env=environ, cwd=str(user.folder)
     )
     async with Client(stdio_client(asked)) as client:
+        yield Agent(client)
+
+
+@asynccontextmanager
+async def over_http(url: str, token: str) -> AsyncIterator[Agent]:
+    """An agent of `dap-mux mcp --http`."""
+    headers = {"Authorization": f"Bearer {token}"}
+    async with (
+        httpx2.AsyncClient(headers=headers, timeout=60) as http,
+        Client(streamable_http_client(url, http_client=http)) as client,
+    ):
         yield Agent(client)

@@ -54,7 +54,7 @@ def test_nothing_else_imports_it() -> None:
     code = "".join(f"import dap_mux.{name}\n" for name in modules)
     code += "import sys\nprint(*{name.split('.')[0] for name in sys.modules})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert {"mcp", "pydantic", "starlette", "httpx2"}.isdisjoint(done.stdout.split())
+    assert {"mcp", "pydantic", "starlette", "uvicorn", "httpx2"}.isdisjoint(done.stdout.split())
 
 
 async def test_the_table_of_tools_is_the_code() -> None:
@@ -68,4 +68,4 @@ async def test_the_table_of_tools_is_the_code() -> None:
         for tool in tools
     ]
     assert all(len(tool.description or "") < 700 for tool in tools)
-    assert len(page.split()) <= 500
+    assert len(page.split()) <= 750
