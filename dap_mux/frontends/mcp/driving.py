@@ -14,6 +14,7 @@ from typing import Any, Final, Literal
 from dap_mux.frontends.console.breakpoints import find_file
 from dap_mux.frontends.console.session_client import is_exception, settled
 from dap_mux.frontends.mcp.answers import Body, Unable
+from dap_mux.frontends.mcp.left_behind import check_none_is_left
 from dap_mux.frontends.mcp.link import Link, Links, chosen
 from dap_mux.frontends.mcp.looking import ends_of
 from dap_mux.pure.errors import DapMuxError, UsageError
@@ -98,7 +99,10 @@ class Driving:
         self._links.default = session.address
         link = await self._links.of(session.address)
         await link.drive()
-        stands = await _report(link, "all")
+        young = not (attach or ranks)
+        stands = await (
+            _waited(link, "all", START_S, young=True) if young else _report(link, "all")
+        )
         return {"session": session.address, "pid": process.pid, "log": log, **stands}
 
     async def breakpoints(
@@ -145,13 +149,14 @@ class Driving:
         place: str = "",
         watch: list[str] | None = None,
         wait: float = 10.0,
+        anyway: bool = False,
         session: str = "",
     ) -> Body:
         """Move ranks, and wait up to `wait` seconds (25 at most) until they are stopped again.
 
         `ranks`: those that are stopped, if not given; `pause`: all. `until` runs to `place`
-        (FILE:LINE). `watch`: expressions shown at this and every later stop. Step all ranks of a
-        collective together: one that is left behind keeps the others waiting in it.
+        (FILE:LINE). `watch`: expressions shown at this and every later stop. Move all ranks of a
+        collective together: what would leave stopped ones behind is refused unless `anyway`.
         """
 
         async def act() -> Body:
@@ -165,6 +170,8 @@ class Driving:
             rows = await link.rows(wanted)
             if not rows:
                 raise Unable("no-ranks", f"no rank is in {wanted}", ["status", "wait_for_stop"])
+            if not anyway:
+                await check_none_is_left(link, rows, action)
             if watch is not None:
                 link.watches = dict.fromkeys(watch, "")
             named = link.client.ranks.fold([id_of(row)[:2] for row in rows])
@@ -233,14 +240,14 @@ def _near(place: str, near: str, rows: Sequence[Row], folders: Sequence[str]) ->
     return f"{path}:{min(found, key=lambda number: abs(number - line))}"
 
 
-async def _waited(link: Link, ranks: str, wait: float) -> Body:
-    """Wait for stops, and report."""
+async def _waited(link: Link, ranks: str, wait: float, *, young: bool = False) -> Body:
+    """Wait for stops, and report. `young`: a launcher may still start ranks."""
     end = time.monotonic() + min(max(wait, 0.0), MAX_WAIT_S)
     while not link.client.ended.is_set():
         rows = await link.rows(ranks)
         there = [row for row in rows if settled(row) or row["state"] == "exited"]
         late = end - time.monotonic()
-        if len(there) == len(rows) or late <= 0:
+        if (len(there) == len(rows) and not young) or late <= 0:
             break
         if any(map(settled, there)):
             late = min(late, LATER_S)

@@ -155,7 +155,7 @@ class Link:
         async with self._joining:
             if self.breakpoints is None:
                 rows = await self.rows("all")
-                wait = bool(rows) and all(row["state"] == WAITING for row in rows)
+                wait = all(row["state"] == WAITING for row in rows)  # none of a launcher's yet
                 entry = self.session.entry if wait else {}
                 stops = {path: [{"line": line}] for path, line in entry.items()}
                 await self._change(await self._ways.join(self.session, {**(first or {}), **stops}))

@@ -82,9 +82,9 @@ async def in_memory(user: User, monkeypatch: pytest.MonkeyPatch) -> AsyncIterato
 
 
 @asynccontextmanager
-async def over_stdio(user: User) -> AsyncIterator[Agent]:
+async def over_stdio(user: User, **env: str) -> AsyncIterator[Agent]:
     """An agent of `dap-mux mcp`."""
-    environ = {**os.environ, **user.environ}
+    environ = {**os.environ, **user.environ, **env}
     asked = StdioServerParameters(
         command=str(COMMAND), args=["mcp"], env=environ, cwd=str(user.folder)
     )
