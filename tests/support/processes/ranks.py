@@ -58,7 +58,20 @@ class Rank:
 
     async def ended(self, *, within: float = _END) -> int:
         """Wait for its end; return the exit code, -n for signal n."""
-        return await asyncio.wait_for(self.process.wait(), within)
+        try:
+            return await asyncio.wait_for(self.process.wait(), within)
+        except asyncio.TimeoutError:
+            raise AssertionError(
+                f"rank {self.rank}, process {self.pid} on port {self.port}, has not ended within "
+                f"{within:g} s:\n{await self._stacks()}\n{self.output[-2000:]}"
+            ) from None
+
+    async def _stacks(self) -> str:
+        """What each thread is at, as py-spy sees it."""
+        words = (str(Path(sys.executable).with_name("py-spy")), "dump", "--pid", str(self.pid))
+        pipe, both = asyncio.subprocess.PIPE, asyncio.subprocess.STDOUT
+        process = await asyncio.create_subprocess_exec(*words, stdout=pipe, stderr=both)
+        return (await process.communicate())[0].decode("utf-8", "replace")
 
     def kill(self, number: int = signal.SIGKILL) -> None:
         """Send a signal to the rank alone."""
