@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -20,9 +20,14 @@ class FakeJob:
         self.ports: list[int] = []
         self._writers: dict[int, asyncio.StreamWriter] = {}
 
-    def stop(self, line: int, elsewhere: Mapping[int, int] | None = None) -> None:
-        """All stop at a breakpoint on this line, but these ranks on lines of their own."""
-        for rank in self.ranks:
+    def stop(
+        self,
+        line: int,
+        elsewhere: Mapping[int, int] | None = None,
+        ranks: Iterable[int] | None = None,
+    ) -> None:
+        """These ranks, or all, stop at a breakpoint on this line, some on lines of their own."""
+        for rank in self.ranks if ranks is None else [self.ranks[number] for number in ranks]:
             rank.hits((elsewhere or {}).get(rank.number, line))
             self._flush(rank)
 

@@ -43,6 +43,30 @@ async def test_a_stop_of_all(user: User, stock_server: CodeServer, open_window: 
     await _stop(user, window, 512, "ranks", one_a_rank)
 
 
+async def test_the_line_stays_where_ranks_stop_late(
+    user: User, stock_server: CodeServer, open_window: OpenWindow
+) -> None:
+    """The stack is fetched anew for each of them, and the focus keeps its arrow."""
+    user.script(SCRIPT)
+    window = await open_window(stock_server)
+    async with (
+        fake_job(4, user.folder / "train.py") as job,
+        session(job.ports) as running,
+    ):
+        await window.start(configuration(user, running.port, name="late ranks"))
+        await until(
+            lambda: all(rank.configured for rank in job.ranks), within=LIMIT, what="all attached"
+        )
+        for late in ([0, 1], [2], [3]):
+            job.stop(FIRST, ranks=late)
+            await window.stands_at(FIRST)
+            await _quiet(window, running)
+            assert await window.stop_line() == FIRST, late
+        hints = [e for e in running.engine.events if e.get("body", {}).get("preserveFocusHint")]
+        assert hints
+        await window.leave()
+
+
 async def _stop(user: User, window: Window, count: int, view: str, rows: Sequence[str]) -> None:
     """All ranks stop, one of them elsewhere; these are the first rows of CALL STACK then."""
     settings = Settings(view=view)

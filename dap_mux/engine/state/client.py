@@ -63,6 +63,7 @@ class Dialect:
     fetches = False  # always fetches the stack of a stop that it has applied; `threads` tells less
     repeats_steps = True  # a key that is held: a step that comes while one is under way is dropped
     capabilities: Mapping[str, bool] = {}  # other than the session's
+    redraws = False  # it draws the line of its focus anew, after a late stop, once asked to
     stack_applies = True  # an answered `stackTrace` of the stopped row shows the stop is applied
 
     def stop(self, states: RowStates) -> Script:
@@ -119,6 +120,7 @@ class VSCode(Dialect):
 
     renames = True
     means_the_row = True
+    redraws = True  # docs/internals/editors.md#vs-code
     stack_applies = False
     # It asks for one frame first, and for the others 0.4 s later unless it is told meanwhile that
     # some row runs: then they never come, and "Load More Stack Frames" stays in the call stack.
@@ -258,6 +260,7 @@ class StopSync(Struct):
     """
 
     replies: int = 0  # to `threads`, expected before the stop counts as applied
+    redraw: bool = False  # the line of the focus, each time that its stack has been fetched
     row: int | None = None  # of the stop that is not applied yet; None: all are
     timer: int | None = None  # for a client that sends no request
 

@@ -125,16 +125,18 @@ class ClientEvents(Struct, eq=False):
     def _rename(self, client: Client, row: int) -> None:
         """Classes are named by their place, which is another now: have the names read again."""
         if client.dialect.renames and self._view.mode() == "classes":
-            self._send(client, (thread("started", row),))
-            client.sync.replies += 1
+            self._reread(client, row)
+
+    def _reread(self, client: Client, row: int) -> None:
+        """Have a client ask `threads`, which applies no stop."""
+        self._emit(client, (thread("started", row),))
+        client.sync.replies += 1
 
     def renamed(self, ranks: list[Rank]) -> None:
         """The names of these ranks' rows are others now: have them read again."""
         for client in self._core.controllers():
             if ranks and client.dialect.renames:
-                row = self._view.id_for_stop(client, ranks[0])
-                self._emit(client, (thread("started", row),))
-                client.sync.replies += 1  # it asks `threads`, which applies no stop
+                self._reread(client, self._view.id_for_stop(client, ranks[0]))
 
     def resumed(self, ranks: list[Rank]) -> None:
         """These ranks run on."""
@@ -245,6 +247,8 @@ class ClientEvents(Struct, eq=False):
         focus = focused(self._core, client)
         if focus and row == self._view.id_for_stop(client, focus):
             self._let_go(client)
+            if client.sync.redraw:  # each time: the stack of another late stop may yet come
+                self._reread(client, row)
         if client.dialect.stack_applies and client.sync.row == row:
             client.sync.replies = 0
             self._tell_running(client)
@@ -258,6 +262,7 @@ class ClientEvents(Struct, eq=False):
             self._end_sync(client)
             client.sync.replies += 1
             client.sync.row = stops[-1]["threadId"]
+            client.sync.redraw = client.dialect.redraws and "preserveFocusHint" in stops[-1]
             client.sync.timer = self._core.after(APPLY_GRACE, lambda: self._grace_over(client))
 
     def _grace_over(self, client: Client) -> None:
