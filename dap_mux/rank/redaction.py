@@ -7,8 +7,9 @@ library only, because ranks use it. The rules are compiled when first needed.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import lru_cache, partial
-from typing import Final
+from typing import Any, Final
 
 MAX_TEXT: Final = 65_536
 """Characters of a text that are looked at; what is behind them is left out."""
@@ -112,6 +113,7 @@ BARE: Final = (
     r"self|os|args|config|cfg|settings|getpass|the|not|an?)\b|\w+[.(\[])"
     r"(?P<value>[^\s,;'\"()\[\]{}]{4,})"
 )
+_NUMBER: Final = re.compile(r"[-+.\d]+")
 _PLAIN: Final = re.compile(
     r"[-+.\d\seE,()\[\]]*|True|False|None|<.*>|\w*(?:tensor|array)\(.*", re.DOTALL
 )
@@ -119,7 +121,7 @@ _PLAIN: Final = re.compile(
 
 def redacted(text: str, name: str = "") -> str:
     """Return a text without its secrets; `name`: of the variable or the expression it is of."""
-    if len(text) < SHORTEST:
+    if len(text) < SHORTEST or _NUMBER.fullmatch(text):
         return text
     kind = kind_of(name)
     if kind and not _PLAIN.fullmatch(text):
@@ -127,7 +129,8 @@ def redacted(text: str, name: str = "") -> str:
     kept = text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}... (cut)"
     for kind, pattern in _shapes():
         kept = pattern.sub(partial(_replaced, kind), kept)
-    for pattern in _behind_names():
+    # They take most of the time, and most values have neither.
+    for pattern in _behind_names() if "=" in kept or ":" in kept else ():
         kept = pattern.sub(partial(_replaced, ""), kept)
     return kept
 
@@ -141,6 +144,21 @@ def kind_of(name: str) -> str:
     return ""
 
 
+def map_texts(value: Any, change: Callable[[str, str], str], name: str = "", key: str = "") -> Any:
+    """Return a copy of an answer, with every text of it changed.
+
+    `name`: of the variable or the expression that a `value` below is of, which `change` gets.
+    """
+    if isinstance(value, str):
+        return change(value, name if key == "value" else "")
+    if isinstance(value, dict):
+        name = str(value.get("name") or value.get("expression") or name)
+        return {str(key): map_texts(each, change, name, str(key)) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [map_texts(each, change, name, key) for each in value]
+    return value
+
+
 def _mark(kind: str) -> str:
     return f"[redacted: {kind}]"
 
@@ -149,7 +167,7 @@ def _replaced(kind: str, match: re.Match[str]) -> str:
     """Return a match with its secret replaced; without a `kind` the name in front has it."""
     whole, group = match[0], 1 if kind else "value"
     if kind and not match.re.groups:
-        return _mark(kind)
+        return _mark(kind) + "\n" * whole.count("\n")  # lines of a source keep their numbers
     if "[redacted: " in match[group]:
         return whole
     kind = kind or kind_of(match["name"]) or "secret"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import PurePath
+from contextlib import suppress
+from pathlib import Path, PurePath
 from typing import Any, Final, Protocol, TypeAlias
 
 from dap_mux.client import ConnectionLost, DapClient, RequestFailed
@@ -14,6 +15,7 @@ from dap_mux.pure.printable import one_line
 from dap_mux.pure.rank_sets import RankId
 from dap_mux.pure.rank_sets.rank_rows import Change, KeptRows, Row, id_of
 from dap_mux.pure.rank_sets.world import DebuggeeId
+from dap_mux.system.user_files import read_regular
 
 # The state of each rank as a console knows it, and which changes its user should hear of.
 
@@ -126,6 +128,7 @@ class SessionClient:
         self._observers: list[SessionObserver] = []
         self._changed = asyncio.Event()
         self._attached = False
+        self._exceptions = True
         self._dap.on_event.append(self._on_event)
 
     async def request(
@@ -184,12 +187,18 @@ class SessionClient:
         breakpoints: BreakpointsByPath,
         credentials: Mapping[str, str],
         name: str = "dap-mux console",
+        *,
+        exceptions: bool = True,
     ) -> None:
-        """Attach as a controller, and fetch the ranks. Raises what `DapClient.handshake` does."""
+        """Attach as a controller, and fetch the ranks. Raises what `DapClient.handshake` does.
+
+        `exceptions`: whether ranks stop at those that a debugger stops at by default.
+        """
+        self._exceptions = exceptions
         await self._dap.handshake(
-            {"events": ["ranks", "lease"], **credentials},
+            {"events": ["ranks", "lease"], "valuesAcrossRanks": "off", **credentials},
             breakpoints=breakpoints,
-            exception_filters=DEFAULT_FILTERS,
+            exception_filters=DEFAULT_FILTERS if exceptions else (),
             client_id=name,
         )
         await self.follow()
@@ -208,6 +217,13 @@ class SessionClient:
         name = str(body.get("exceptionId") or "").rpartition(".")[2]
         text = str(body.get("description") or "")
         return one_line(f"{name}: {text}" if name and text else name or text)
+
+    async def source_text(self, path: str) -> str:
+        """Return the text of a file here, or else as a rank has it. Raises DapMuxError."""
+        with suppress(OSError, UnicodeDecodeError):
+            return read_regular(Path(path))
+        asked = {"source": {"path": path}, "sourceReference": 0}
+        return str((await self.request("source", asked))["content"])
 
     # Events
 
@@ -232,8 +248,8 @@ class SessionClient:
             for observer in self._observers:
                 observer.output(body)
         elif name == "capabilities" and FILTERS_KEY in body.get("capabilities", {}):
-            filters = {"filters": default_filters(body["capabilities"])}
-            self._dap.send("setExceptionBreakpoints", filters)
+            filters = default_filters(body["capabilities"]) if self._exceptions else []
+            self._dap.send("setExceptionBreakpoints", {"filters": filters})
         elif name == "terminated":
             gone = all(row["state"] == "exited" for row in self.ranks.rows.values())
             self._end(f"the session has ended{': all ranks are gone' if gone else ''}")

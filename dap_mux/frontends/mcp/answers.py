@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import cache
 from typing import Any, Final
 
 from dap_mux.pure.errors import DapMuxError, NothingToConnect, Refused, UsageError
 from dap_mux.pure.printable import one_line
-from dap_mux.rank.redaction import redacted
+from dap_mux.rank.redaction import map_texts, redacted
 
 Body = dict[str, Any]
 LIMIT: Final = 8192
@@ -62,7 +62,7 @@ def fitted(body: Body, more: str = "") -> Body:
     # No text is shortened there, lest half a secret be taken for none.
     at, _, _ = _first_fit(body, 0)
     few, left_out = _cut_to(body, STEPS[at][0], MAX_TEXT)
-    few = _map(few, "", cache(_harmless))
+    few = map_texts(few, cache(_harmless))
     _, cut, again = _first_fit(few, at)
     for name, (shown, count) in again.items():
         left_out[name] = shown, max(count, left_out.get(name, (0, 0))[1])
@@ -103,21 +103,6 @@ def _harmless(text: str, name: str) -> str:
 
 def _ending(more: int) -> str:
     return f"... ({more} more characters)" if more > 0 else ""
-
-
-def _map(value: Any, name: str, change: Callable[[str, str], str], key: str = "") -> Any:
-    """Return a copy of an answer, with every text of it changed.
-
-    `name`: of the variable or the expression that a `value` below is of, which `change` gets.
-    """
-    if isinstance(value, str):
-        return change(value, name if key == "value" else "")
-    if isinstance(value, dict):
-        name = str(value.get("name") or value.get("expression") or name)
-        return {str(key): _map(each, name, change, str(key)) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_map(each, name, change, key) for each in value]
-    return value
 
 
 def _cut(value: Any, name: str, items: int, characters: int, left_out: LeftOut) -> Any:

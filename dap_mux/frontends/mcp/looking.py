@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from typing import Any, Final, Literal
 
 from dap_mux.frontends.mcp.answers import Body, Unable
@@ -14,7 +14,6 @@ from dap_mux.frontends.mcp.link import Link, Links, Ways, chosen
 from dap_mux.pure.errors import UsageError
 from dap_mux.pure.rank_sets.rank_rows import count_text
 from dap_mux.rank.redaction import kind_of
-from dap_mux.system.user_files import open_regular
 
 MAX_FRAMES: Final = 12
 """The innermost ones of a stack; `path` of the rank's row leads to the others."""
@@ -264,8 +263,4 @@ async def _text(link: Link, path: str) -> str:
     """Return the text of a file here, or else as a rank has it. Raises Unable, DapMuxError."""
     if PurePath(path).suffix not in (".py", ".pyi", ".pyx"):
         raise Unable("bad-argument", f"{path}: only sources of Python are shown")
-    with suppress(OSError, UnicodeDecodeError), open_regular(Path(path)) as file:
-        return file.read().decode("utf-8")
-    return str(
-        (await link.ask("source", {"source": {"path": path}, "sourceReference": 0}))["content"]
-    )
+    return await link.client.source_text(path)
