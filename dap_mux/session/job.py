@@ -42,7 +42,12 @@ FILES_PER_OWN_RANK: Final = 2
 
 
 class InlineConsole(Protocol):
-    """A console in the job's terminal, with a client connection to the session."""
+    """A console in the job's terminal, with a client connection to the session.
+
+    `takes_terminal`: the launcher's output goes to a file, from which it is shown.
+    """
+
+    takes_terminal: bool
 
     async def run(self) -> bool:
         """Interact with the user until either side leaves; return whether no debugger is left.

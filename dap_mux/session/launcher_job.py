@@ -86,8 +86,8 @@ NO_RANK_YET = f"no rank has started within {{:g}} s: {_HOW_RANKS_ARE_FOUND}"
 async def run_launcher(options: LaunchOptions, console: InlineConsole | None = None) -> int:
     """Start the launcher, serve its ranks, and return its own exit code."""
     set_up_log(options.config.verbosity, options.config.log_dir, options.config.log)
-    if console is None:
-        return await _run_launcher(options, None, None)
+    if console is None or not console.takes_terminal:
+        return await _run_launcher(options, console, None)
     with log_folder(options.config.log_dir) as log_dir:  # the console has the terminal
         return await _run_launcher(options, console, log_dir / "launcher.log")
 

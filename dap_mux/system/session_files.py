@@ -163,6 +163,11 @@ def _remove_left_behind(folder: Path) -> None:
                 path.unlink()
 
 
+def own_session() -> SessionFile:
+    """Return the session of this process. Raises NothingToConnect."""
+    return find(str(session_folder() / f"{os.getpid()}.json"))
+
+
 def find(text: str | None = None, folder: Path | None = None) -> SessionFile:
     """Find the session meant by `HOST:PORT`, a session file's path, or nothing: the only one.
 

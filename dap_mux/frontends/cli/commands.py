@@ -22,6 +22,12 @@ A LAUNCHER (torchrun, mpirun, srun, ...) runs as typed, and the ranks it starts 
 Exits with the job's exit code (128+S for a rank ended by signal S), 125 if dap-mux itself fails,
 2 for usage errors."""
 
+RECORD_USAGE = "dap-mux record [OPTIONS] -- LAUNCHER [ARGS...]"
+RECORD_NOTES = """\
+Writes the report and beside it a page, report.html. Exits with the job's exit code; with that of
+the verdict, as `why` does, for a job that was ended because it hangs; 125 if dap-mux itself fails,
+2 for usage errors."""
+
 DOCTOR_NOTES = """\
 Exits with 0 if no problem was found, 1 if a cause was found. Ranks are not affected."""
 
@@ -33,7 +39,7 @@ on, see docs/why.md. No rank is stopped."""
 
 SHELLS = ("bash", "zsh", "fish")
 PRINTS_JSON = frozenset({"cast", "compare", "doctor", "list", "sessions", "stacks", "why"})
-OPTIONS_OF = {"open": "attach", "rerun": "attach"}
+OPTIONS_OF = {"open": "attach", "rerun": "attach", "record": "run", "save": "list"}
 """Another command whose options one takes."""
 
 
@@ -70,11 +76,7 @@ def _run(parser: ArgumentParser) -> None:
     parser.usage = RUN_USAGE
     parser.epilog = RUN_NOTES
     parser.add_argument("-n", dest="world_size", metavar="N", help="number of ranks to start (1)")
-    _flag(
-        parser,
-        "--dial",
-        "ranks connect to the session instead of listening: no ports, less memory, faster",
-    )
+    _dial_and_comm(parser)
     parser.add_argument(
         "--hold",
         nargs="?",
@@ -94,12 +96,6 @@ def _run(parser: ArgumentParser) -> None:
         metavar="S",
         help="look every S seconds whether the job hangs while nobody watches, and say why",
     )
-    parser.add_argument(
-        "--comm",
-        choices=("off", "time"),
-        default="",
-        help="record which communication calls of torch are open, for `why` (default: off)",
-    )
     surface = parser.add_mutually_exclusive_group()
     _flag(surface, "--headless", "only serve editors (default)")
     _flag(
@@ -116,6 +112,57 @@ def _run(parser: ArgumentParser) -> None:
     parser.add_argument(
         "command", nargs=REMAINDER, metavar="SCRIPT ...", help="the script and its arguments"
     )
+
+
+def _dial_and_comm(parser: ArgumentParser) -> None:
+    _flag(
+        parser,
+        "--dial",
+        "ranks connect to the session instead of listening: no ports, less memory, faster",
+    )
+    parser.add_argument(
+        "--comm",
+        choices=("off", "time"),
+        default="",
+        help="record which communication calls of torch are open, for `why` (default: off)",
+    )
+
+
+def _record(parser: ArgumentParser) -> None:
+    parser.usage = RECORD_USAGE
+    parser.epilog = RECORD_NOTES
+    for flag, dest, metavar, about in (
+        ("--break", "breaks", "PLACE", "look at FILE:LINE[, CONDITION], and continue"),
+        ("--compare", "compare", "EXPR", "compare an expression across ranks at each stop"),
+    ):
+        parser.add_argument(
+            flag, dest=dest, action="append", default=[], metavar=metavar, help=about
+        )
+    parser.add_argument(
+        "--trace",
+        dest="traces",
+        action="append",
+        default=[],
+        nargs=2,
+        metavar=("FILE:LINE", "TEXT"),
+        help="print TEXT with its {expressions} there, without a stop",
+    )
+    _flag(parser, "--on-exception", "look at uncaught exceptions")
+    parser.add_argument(
+        "--on-hang",
+        metavar="S",
+        help="look every S seconds whether the job hangs; if so, say why and end it",
+    )
+    parser.add_argument("--to", metavar="FILE", help="where the report goes (report.dapmux)")
+    parser.add_argument(
+        "--plan", type=Path, metavar="FILE", help="a TOML file with these options, for all but this"
+    )
+    _dial_and_comm(parser)
+
+
+def _save(parser: ArgumentParser) -> None:
+    parser.add_argument("file", nargs="?", metavar="FILE", help="the report (report.dapmux)")
+    parser.add_argument("--session", metavar="SESSION", help=SESSION)
 
 
 def _attach(parser: ArgumentParser) -> None:
@@ -381,6 +428,25 @@ COMMANDS: tuple[Command, ...] = (
         "open_report:main",
         _open,
         examples=("open report.dapmux", "open report.dapmux --console"),
+    ),
+    Command(
+        "record",
+        "run a launcher's job unattended, and keep what its ranks do in a report",
+        "record:record",
+        _record,
+        failure=125,
+        examples=(
+            "record --on-exception --on-hang 60s -- torchrun --nproc-per-node 4 train.py",
+            "record --break train.py:31 --compare loss -- mpirun -n 4 python train.py",
+            "record --plan record.toml -- srun train.py",
+        ),
+    ),
+    Command(
+        "save",
+        "save what a session shows now as a report",
+        "record:save",
+        _save,
+        examples=("save", "save now.dapmux --session localhost:5677"),
     ),
     Command(
         "adapter",

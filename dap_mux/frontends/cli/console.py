@@ -16,7 +16,7 @@ from dap_mux.frontends.cli.execution import execute, load_config
 from dap_mux.pure.endpoint import is_loopback
 from dap_mux.pure.errors import DapMuxError, Refused, UsageError
 from dap_mux.system.config import Address, Config
-from dap_mux.system.session_files import SessionFile, find, session_folder
+from dap_mux.system.session_files import SessionFile, find, own_session
 
 if TYPE_CHECKING:
     from dap_mux.frontends.console.console import Console
@@ -31,6 +31,8 @@ class InlineConsole:
 
     `shows_output`: whether the console is to show what ranks print.
     """
+
+    takes_terminal = True
 
     def __init__(self, config: Config, *, shows_output: bool) -> None:
         self._config = config
@@ -49,7 +51,7 @@ class InlineConsole:
             return False
 
     async def _run(self) -> bool:
-        session = find(str(session_folder() / f"{os.getpid()}.json"))
+        session = own_session()
         self._console = await open_console(session, self._config, shows_output=self._shows_output)
         console = self._console
         try:

@@ -128,7 +128,7 @@ def parse(command_line: Sequence[str]) -> Namespace:
     """Parse a command line; like argparse, --help and mistakes end the process."""
     arguments = list(command_line) or ["--help"]
     known_by(arguments[0])
-    if BY_NAME.get(arguments[0]) is BY_NAME["run"]:
+    if arguments[0] in ("run", "record"):
         return _parse_run(arguments)
     args = _parse(arguments)
     place_session_and_ranks(args)
@@ -237,14 +237,14 @@ def _examples(command: Command) -> str:
 
 
 def _parse_run(arguments: list[str]) -> Namespace:
-    """Handle the `--` of `run` here: argparse treats it differently in each Python release."""
+    """Handle the `--` of `run` and `record`: argparse treats it differently in each release."""
     cut = arguments.index("--") if "--" in arguments else len(arguments)
     args = _parse(arguments[:cut])
     tail = arguments[cut:]
     args.launcher = ()
-    if args.module:
+    if getattr(args, "module", None):
         args.module += tail
-    elif args.command:
+    elif getattr(args, "command", None):
         args.command += tail
     else:
         args.launcher = tuple(tail[1:])
@@ -291,7 +291,8 @@ def innermost(error: BaseException) -> BaseException:
 
 def exit_code(error: BaseException, command: Command | None) -> int:
     """Return the exit code for an error."""
-    table = RUN_EXIT_CODES if command is not None and command.name == "run" else EXIT_CODES
+    runs = command is not None and command.name in ("run", "record")
+    table = RUN_EXIT_CODES if runs else EXIT_CODES
     fallback = command.failure if command is not None else 1
     return next((code for kind, code in table if isinstance(error, kind)), fallback)
 

@@ -67,7 +67,8 @@ async def _observe(
                 "initialize", {"clientID": name, **INITIALIZE_ARGUMENTS}, timeout=REQUEST_TIMEOUT_S
             )
             credentials = {"token": token} if token else {}
-            subscriptions = {"events": list(events)} if events else {}
+            follows = {"events": list(events), "valuesAcrossRanks": "off"}
+            subscriptions = follows if events else {}
             attach = {"role": "observer", **subscriptions, **credentials}
             await client.request("attach", attach, timeout=REQUEST_TIMEOUT_S)
     except BaseException:
@@ -81,13 +82,16 @@ async def controller(
     config: Config,
     breakpoints: BreakpointsByPath,
     name: str = "dap-mux console",
+    *,
+    exceptions: bool = True,
 ) -> SessionClient:
     """Join a session as one more debugger. Raises what `observer` does."""
     token = _token(session, config)
     client = SessionClient(await _connect(session, config), session.address)
     try:
         with _explained(session):
-            await client.attach(breakpoints, {"token": token} if token else {}, name)
+            credentials = {"token": token} if token else {}
+            await client.attach(breakpoints, credentials, name, exceptions=exceptions)
     except BaseException:
         await client.close()
         raise

@@ -137,6 +137,8 @@ class Report(msgspec.Struct, frozen=True, omit_defaults=True):
     """What `dap-mux run` prints of a job that failed."""
     stops_before: int = 0
     """How many stops there were before the first that was kept."""
+    states: dict[str, str] = {}
+    """The rank set by state, as the job ended or was saved: `exited, exit code 1` and so on."""
     sources: dict[str, str] = {}
     """The member that has the text, by the path that frames have."""
 

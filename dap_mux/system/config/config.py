@@ -87,7 +87,7 @@ def from_project(cwd: Path) -> Source | None:
     for folder in (cwd, *cwd.parents):
         path = folder / "pyproject.toml"
         if path.is_file():
-            tool = _read_toml(path).get("tool", {})
+            tool = read_toml(path).get("tool", {})
             table = tool.get("dap-mux", {}) if isinstance(tool, dict) else {}
             source = _from_table(Strength.PROJECT, table, f"{path} [tool.dap-mux]", folder)
             _check_project(source)
@@ -112,10 +112,11 @@ def from_user_file(environ: Mapping[str, str], home: Path) -> Source | None:
     path = (given if given.is_absolute() else home / ".config") / "dap-mux" / "config.toml"
     if not path.is_file():
         return None
-    return _from_table(Strength.USER_FILE, _read_toml(path), str(path), path.parent)
+    return _from_table(Strength.USER_FILE, read_toml(path), str(path), path.parent)
 
 
-def _read_toml(path: Path) -> dict[str, object]:
+def read_toml(path: Path) -> dict[str, object]:
+    """Return what is in a file. Raises UsageError."""
     # Here, because most folders have no such file, and every command reads its options.
     if sys.version_info >= (3, 11):
         import tomllib  # noqa: PLC0415

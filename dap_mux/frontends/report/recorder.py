@@ -1,0 +1,186 @@
+"""`dap-mux record`: a client that nobody sits at, which looks at each stop and continues."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any, Final
+
+import anyio
+
+from dap_mux.frontends.console.session_client import SessionClient, is_exception, settled
+from dap_mux.frontends.report.look import LIMIT_S, Look
+from dap_mux.frontends.report.report_file import MAX_STOPS, Body, Printed, Stop
+from dap_mux.pure.errors import DapMuxError
+from dap_mux.pure.insight.why.verdicts import HEALTHY, UNDECIDED
+from dap_mux.pure.rank_sets.rank_rows import Change, Row, count_text
+from dap_mux.pure.rank_sets.world import DebuggeeId
+
+SETTLE_S: Final = 1.0
+"""So long after the last change ranks are looked at, though others still run."""
+MAX_SETTLE_S: Final = 10.0
+BEGINNING: Final = frozenset({"waiting", "connecting"})
+"""Ranks that are still to come, for which the first stop waits."""
+CONFIRMED_AFTER_S: Final = 5.0
+"""A job that is only slow has gone on by then."""
+LAST_S: Final = 2.0
+"""For what ranks printed last, after the job's end."""
+MAX_CHARACTERS: Final = 1_000_000
+"""Of output; the last are kept."""
+_PREFIX: Final = re.compile(r"\[([^\]\n]{1,200})\] ")
+NOTICE: Final = "dap-mux: "
+
+
+@dataclass(eq=False)
+class Recorder:
+    """The client in the job's own process; `_join` connects it, with its breakpoints."""
+
+    _join: Callable[[], Awaitable[SessionClient]]
+    expressions: list[str]
+    on_hang: float | None = None
+    takes_terminal: bool = False
+    stops: deque[Stop] = field(default_factory=lambda: deque(maxlen=MAX_STOPS))
+    count: int = 0
+    """All stops, those that were not kept too."""
+    why: Body = field(default_factory=dict)
+    """The verdict for which the job was ended."""
+    problem: str = ""
+    rows: dict[DebuggeeId, Row] = field(default_factory=dict)
+    texts: dict[str, str] = field(default_factory=dict)
+    _printed: deque[Printed] = field(default_factory=deque)
+    _characters: int = 0
+    _start: float = field(default_factory=time.monotonic)
+
+    async def run(self) -> bool:
+        """Record until the job has ended; the session releases all ranks if that fails."""
+        client = await self._join()
+        self.rows = client.ranks.all
+        client.observe(self)
+        look = Look(client, self.expressions)
+        self.texts = look.texts
+        try:
+            async with anyio.create_task_group() as tasks:
+                if self.on_hang:
+                    tasks.start_soon(self._watch, client, look, self.on_hang)
+                await self._stops(client, look)
+                tasks.cancel_scope.cancel()
+        except DapMuxError as error:
+            self.problem = str(error)
+        finally:
+            with anyio.CancelScope(shield=True), anyio.move_on_after(LAST_S):
+                await client.ended.wait()
+            self.rows = {**client.ranks.all}
+            await client.close()
+        return False
+
+    def interrupt(self) -> bool:
+        """Leave a Ctrl-C to the job."""
+        return False
+
+    # Stops
+
+    async def _stops(self, client: SessionClient, look: Look) -> None:
+        while not client.ended.is_set():
+            if not any(map(settled, client.ranks.rows.values())):
+                await client.wait_for_change()
+                continue
+            await self._settled(client)
+            rows = [row for row in client.ranks.rows.values() if settled(row)]
+            self._keep(await look.at_now(self._after()))
+            # A rank that is held at its end runs on only if it is named alone.
+            held = [[row] for row in rows if is_exception(row)]
+            for some in ([row for row in rows if not is_exception(row)], *held):
+                if some:
+                    asked = {"ranks": look.named(some), "command": "c"}
+                    await client.request("cast", asked, timeout_s=LIMIT_S)
+            await client.list_ranks()  # it comes before any event of their next stop
+
+    async def _settled(self, client: SessionClient) -> None:
+        """Wait for others that stop at the same place; those that wait for them never come."""
+        with anyio.move_on_after(MAX_SETTLE_S):
+            while not client.ended.is_set():
+                states = {row["state"] for row in client.ranks.rows.values()}
+                begins = not self.count and bool(states & BEGINNING)
+                if not begins and "running" not in states:
+                    return
+                with anyio.move_on_after(MAX_SETTLE_S if begins else SETTLE_S) as quiet:
+                    await client.wait_for_change()
+                if quiet.cancelled_caught:
+                    return
+
+    def _keep(self, stop: Stop) -> None:
+        self.count += 1
+        self.stops.append(stop)
+
+    def _after(self) -> float:
+        return round(time.monotonic() - self._start, 3)
+
+    # A hang
+
+    async def _watch(self, client: SessionClient, look: Look, every: float) -> None:
+        """End the job once two looks agree on what it hangs in."""
+        while True:
+            await anyio.sleep(every)
+            first = await self._verdict(client)
+            if first is None:
+                continue
+            await anyio.sleep(min(CONFIRMED_AFTER_S, every))
+            again = await self._verdict(client)
+            if again is not None and _culprit(again) == _culprit(first):
+                break
+        title = f"{again['verdict']}: {again['sentence']}"
+        self._keep(await look.at_now(self._after(), title, again))
+        self.why = again
+        await client.request("disconnect", {"terminateDebuggee": True}, timeout_s=LIMIT_S)
+
+    @staticmethod
+    async def _verdict(client: SessionClient) -> Body | None:
+        if any(row["state"] == "stopped" for row in client.ranks.rows.values()):
+            return None
+        body = await client.request("why", {"ranks": "all"}, timeout_s=LIMIT_S)
+        return None if body["verdict"] in (HEALTHY, UNDECIDED) else body
+
+    # What the session tells
+
+    def rows_changed(self, changes: list[Change]) -> None:
+        """Do nothing: whoever waits asks the client."""
+
+    def output(self, body: Mapping[str, Any]) -> None:
+        """Keep what is printed, by rank."""
+        category = str(body.get("category") or "console")
+        for line in str(body.get("output", "")).splitlines(keepends=True):
+            found = _PREFIX.match(line) if len(self.rows) > 1 else None
+            if found:
+                one = Printed(line[found.end() :], category, found[1])
+            elif line.startswith(NOTICE) or not self.rows:
+                one = Printed(line, category)
+            elif len(self.rows) == 1:
+                one = Printed(line, category, str(next(iter(self.rows))[1]))
+            else:  # it continues the line before it
+                one = Printed(line, category, self._printed[-1].ranks if self._printed else "")
+            self._printed.append(one)
+            self._characters += len(one.text)
+        while self._characters > MAX_CHARACTERS:
+            self._characters -= len(self._printed.popleft().text)
+
+    @property
+    def printed(self) -> list[Printed]:
+        """The output, what the same ranks printed in a row together."""
+        together = groupby(self._printed, lambda one: (one.ranks, one.category))
+        return [
+            Printed("".join(one.text for one in group), category, ranks)
+            for (ranks, category), group in together
+        ]
+
+    def states(self) -> str:
+        """Return how many ranks are in which state."""
+        states = [str(row["state"]) for row in self.rows.values()]
+        return count_text({each: states.count(each) for each in sorted({*states})})
+
+
+def _culprit(body: Body) -> tuple[str, list[str]]:
+    return body["verdict"], [each["ranks"] for each in body["suspects"][:1]]
