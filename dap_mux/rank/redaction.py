@@ -92,6 +92,13 @@ SHAPES: Final[tuple[tuple[str, str], ...]] = (
             r"(?:-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----|\Z))"
         ),
     ),
+    (
+        "key block",  # a line of a key of many, shown by itself
+        (
+            r"(?m:^(?:\[[^\]\n]{0,40}\] |\d{1,7}: )?(?=[^\n]*[a-z])(?=[^\n]*[A-Z])"
+            r"(?=[^\n]*\d)([A-Za-z0-9+/]{60,}={0,2})$)"
+        ),
+    ),
     ("password hash", r"\$(?:2[aby]|5|6|y|argon2id?)\$[^\s'\"]{20,}"),
     ("connection string", r"\b[a-zA-Z][\w+.-]{0,30}://[^\s:/@'\"]*:([^\s/@'\"]+)@"),
     ("authorization", r"\b(?i:bearer|basic)\s+((?=\S*[\d=+/])[\w+/=.~-]{12,})"),
@@ -119,6 +126,11 @@ _PLAIN: Final = re.compile(
 )
 
 
+_ESCAPED: Final = re.compile(r"\\[nrt]")
+_GAP: Final = "\uffff"
+"""Behind a line's end as `repr` writes it, whose letter is part of no word; no character."""
+
+
 def redacted(text: str, name: str = "") -> str:
     """Return a text without its secrets; `name`: of the variable or the expression it is of."""
     if len(text) < SHORTEST or _NUMBER.fullmatch(text):
@@ -127,12 +139,13 @@ def redacted(text: str, name: str = "") -> str:
     if kind and not _PLAIN.fullmatch(text):
         return _mark(kind)
     kept = text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}... (cut)"
+    kept = _ESCAPED.sub(rf"\g<0>{_GAP}", kept)
     for kind, pattern in _shapes():
         kept = pattern.sub(partial(_replaced, kind), kept)
     # They take most of the time, and most values have neither.
     for pattern in _behind_names() if "=" in kept or ":" in kept else ():
         kept = pattern.sub(partial(_replaced, ""), kept)
-    return kept
+    return kept.replace(_GAP, "")
 
 
 def kind_of(name: str) -> str:

@@ -159,6 +159,7 @@ class Endings:
         end = end_of_job(
             code, ended, missing.ranks, again, launcher=missing.launcher, unseen=missing.unseen
         )
+        end = _without_secrets(end)
         first, *rest = lines_of(end)
         alert(first)
         for line in rest:
@@ -167,6 +168,23 @@ class Endings:
             logger.debug("%s", line)
         if options.end_json is not None:
             _write(options.end_json, end)
+
+
+def _without_secrets(end: EndOfJob) -> EndOfJob:
+    """Redact what ranks have printed and raised; their values are redacted when written down."""
+    from dap_mux.rank.redaction import redacted  # noqa: PLC0415
+
+    others = [replace(one, how=redacted(one.how)) for one in end.others]
+    first = end.first
+    if first is not None:
+        first = replace(
+            first,
+            how=redacted(first.how),
+            message=redacted(first.message),
+            place=replace(first.place, source=redacted(first.place.source)),
+            printed=redacted("\n".join(first.printed)).splitlines(),
+        )
+    return replace(end, first=first, others=others)
 
 
 def hold_text(given: str | None) -> str:

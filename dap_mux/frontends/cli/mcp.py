@@ -30,6 +30,11 @@ class CommandLine:
 
     config: Config
 
+    @property
+    def show_secrets(self) -> bool:
+        """Whether the user wants the agent to see them."""
+        return self.config.show_secrets
+
     async def observe(self, session: SessionFile) -> SessionClient:
         """Connect to look."""
         from dap_mux.frontends.cli.join import follower

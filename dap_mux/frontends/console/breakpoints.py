@@ -140,7 +140,8 @@ class Breakpoints:
                 self.all = await self._send(self.all, path)
 
     async def _until_begun(self) -> None:
-        while self._is_first and not self._all_begun():
+        # A client whose session has ended is always changed: waiting for it would never yield.
+        while self._is_first and not self._all_begun() and not self._client.ended.is_set():
             await self._client.wait_for_change()
 
     def _all_begun(self) -> bool:

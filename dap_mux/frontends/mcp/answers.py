@@ -53,7 +53,7 @@ def failure(error: Exception, options: Iterable[str] = ()) -> Body:
     return {"code": code, "hint": str(error) or type(error).__name__, "options": list(options)}
 
 
-def fitted(body: Body, more: str = "") -> Body:
+def fitted(body: Body, more: str = "", *, show_secrets: bool = False) -> Body:
     """Return an answer of at most `LIMIT` bytes; `next` says what was left out, and `more` how.
 
     Texts are redacted and escaped on the way: no character of a rank's steers a terminal.
@@ -62,7 +62,7 @@ def fitted(body: Body, more: str = "") -> Body:
     # No text is shortened there, lest half a secret be taken for none.
     at, _, _ = _first_fit(body, 0)
     few, left_out = _cut_to(body, STEPS[at][0], MAX_TEXT)
-    few = map_texts(few, cache(_harmless))
+    few = map_texts(few, cache(_unredacted if show_secrets else _harmless))
     _, cut, again = _first_fit(few, at)
     for name, (shown, count) in again.items():
         left_out[name] = shown, max(count, left_out.get(name, (0, 0))[1])
@@ -99,6 +99,28 @@ def text_of(body: Body) -> str:
 
 def _harmless(text: str, name: str) -> str:
     return one_line(redacted(text, name))
+
+
+def _unredacted(text: str, _: str) -> str:
+    return one_line(text)
+
+
+def part_without_secrets(text: str, start: int, end: int) -> str:
+    """Return `text[start:end]`; of a secret that begins or ends beyond it no part is shown."""
+    hidden = redacted(text)
+    if hidden == text:
+        return text[start:end]
+    before = _alike(text, hidden)
+    after = len(text) - _alike(text[before:][::-1], hidden[before:][::-1])
+    middle = hidden[before : len(hidden) - len(text) + after]
+    within = middle if before < end and start < after else ""
+    return text[start : min(before, end)] + within + text[max(after, start) : end]
+
+
+def _alike(one: str, other: str) -> int:
+    """Return how many characters at the start are the same."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
 def _ending(more: int) -> str:

@@ -33,6 +33,10 @@ NO_DEBUGGER: Final = (
 class Ways(Protocol):
     """What the command line does for the agent."""
 
+    @property
+    def show_secrets(self) -> bool:
+        """Whether the user wants the agent to see them."""
+
     async def observe(self, session: SessionFile) -> SessionClient:
         """Connect to look."""
 
@@ -80,6 +84,7 @@ class Link:
         """For the agent's next answer."""
         self._ways = ways
         self._joining = asyncio.Lock()
+        self._has_driven = False
         client.observe(self)
 
     # What the session tells
@@ -155,7 +160,9 @@ class Link:
         async with self._joining:
             if self.breakpoints is None:
                 rows = await self.rows("all")
-                wait = all(row["state"] == WAITING for row in rows)  # none of a launcher's yet
+                # A launcher may have none yet. What has been driven is behind its first line.
+                wait = not self._has_driven and all(row["state"] == WAITING for row in rows)
+                self._has_driven = True
                 entry = self.session.entry if wait else {}
                 stops = {path: [{"line": line}] for path, line in entry.items()}
                 await self._change(await self._ways.join(self.session, {**(first or {}), **stops}))
@@ -185,8 +192,7 @@ class Link:
         with suppress(DapMuxError, OSError):
             if self.drives:
                 await self.client.disconnect()
-            else:
-                await self.client.close()
+        await self.client.close()
 
 
 def chosen(ranks: str) -> str:
@@ -236,6 +242,8 @@ class Links:
         link = self._links.get(file.address)
         if link is None or link.client.ended.is_set():
             known_output = link.printed if link else Printed()
+            if link is not None:
+                await link.close()
             link = Link(self._ways, file, await self._ways.observe(file), known_output)
             self._links[file.address] = link
         return link

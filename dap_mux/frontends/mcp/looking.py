@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import PurePath
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
-from dap_mux.frontends.mcp.answers import Body, Unable
+from dap_mux.frontends.mcp.answers import Body, Unable, part_without_secrets
 from dap_mux.frontends.mcp.link import Link, Links, Ways, chosen
 from dap_mux.pure.errors import UsageError
 from dap_mux.pure.rank_sets.rank_rows import count_text
@@ -20,6 +20,8 @@ MAX_FRAMES: Final = 12
 MAX_PIECE: Final = 4000
 MAX_REPR: Final = 65_535
 """Characters after which debugpy cuts a value; `offset` leads to the others."""
+MARGIN: Final = 4000
+"""Characters beside a part of a value in which a secret may begin or end."""
 MAX_AROUND: Final = 60
 MAX_NAMES: Final = 20
 NAMES: Final = (
@@ -149,12 +151,17 @@ class Looking:
         return {"values": [await self._value(link, each, ranks, offset, length) for each in names]}
 
     async def _value(self, link: Link, name: str, ranks: str, offset: int, length: int) -> Body:
-        if offset and (secret := kind_of(name)):  # a part of it would not be told from others
+        if (
+            offset and not self._ways.show_secrets and (secret := kind_of(name))
+        ):  # a part of it would not be told from others
             raise Unable("refused", f"{name} is redacted: {secret}")
-        piece = PIECE.format(offset=offset, end=offset + length, name=name)
+        margin = 0 if self._ways.show_secrets else MARGIN
+        first, end = max(0, offset - margin), offset + length + margin
+        piece = PIECE.format(offset=first, end=end, name=name)
         command = f"p {piece}" if offset else f"p {name}"
         body = await link.ask("cast", {"ranks": chosen(ranks), "command": command})
-        results = [_piece(one, length, parse=bool(offset)) for one in body["results"]]
+        part = _Part(offset - first, length, margin, parse=bool(offset))
+        results = [part.of(one) for one in body["results"]]
         return {"name": name, "results": results, **_failures(body)}
 
     async def source(
@@ -246,17 +253,31 @@ def _names(result: Body) -> Body:
     return {"ranks": result["ranks"], "names": str(_literal(result["value"])).splitlines()}
 
 
-def _piece(result: Body, length: int, *, parse: bool) -> Body:
-    """Return a value's part; `of`: how many characters there are, where that is more."""
-    one = {"ranks": result["ranks"], "outlier": result["outlier"]}
-    found = _literal(result["value"]) if parse else None
-    if isinstance(found, tuple):
-        return {**one, "value": found[2], "of": found[0]}
-    value = str(result["value"])
-    count = len(value)
-    whole = f"{MAX_REPR} or more" if count > MAX_REPR else count
-    more = {"of": whole} if count > length else {}
-    return {**one, "type": result["type"], "value": value[:length], **more}
+class _Part(NamedTuple):
+    """Which part of a value is shown, of what has come. `parse`: an answer to `PIECE`."""
+
+    start: int
+    length: int
+    margin: int
+    parse: bool
+
+    def of(self, result: Body) -> Body:
+        """Return a value's part; `of`: how many characters there are, where that is more."""
+        one = {"ranks": result["ranks"], "outlier": result["outlier"]}
+        found = _literal(result["value"]) if self.parse else None
+        if isinstance(found, tuple):
+            return {**one, "value": self._shown(str(found[2])), "of": found[0]}
+        value = str(result["value"])
+        count = len(value)
+        whole = f"{MAX_REPR} or more" if count > MAX_REPR else count
+        more = {"of": whole} if count > self.length else {}
+        return {**one, "type": result["type"], "value": self._shown(value), **more}
+
+    def _shown(self, text: str) -> str:
+        end = self.start + self.length
+        if self.margin and len(text) > self.length:  # lest half a secret be taken for none
+            return part_without_secrets(text[: end + self.margin], self.start, end)
+        return text[self.start : end]
 
 
 async def _text(link: Link, path: str) -> str:

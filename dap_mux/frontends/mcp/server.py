@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from typing import Any, Final, NamedTuple
 
@@ -74,10 +74,10 @@ class Server(MCPServer[None]):
                     f"{'.'.join(map(str, each['loc']))}: {each['msg']}"
                     for each in error.__cause__.errors()
                 )
-                return _result(failure(Unable("bad-argument", "; ".join(wrong))), failed=True)
+                return _failed(Unable("bad-argument", "; ".join(wrong)))
             if error.__cause__ is None:
                 known = [each.name for each in await self.list_tools()]
-                return _result(failure(Unable("no-such-tool", str(error), known)), failed=True)
+                return _failed(Unable("no-such-tool", str(error), known))
             raise
 
 
@@ -95,7 +95,7 @@ def make_server(ways: Ways, session: str = "", idle_s: float | None = None) -> M
     server = Server("dap-mux", instructions=INSTRUCTIONS, lifespan=lifespan, log_level="WARNING")
     for tool in tools(Looking(links, ways), Driving(links)):
         server.add_tool(
-            _answering(tool, links),
+            _answering(tool, links, show_secrets=ways.show_secrets),
             annotations=ToolAnnotations(
                 read_only_hint=tool.reads,
                 destructive_hint=not tool.reads,
@@ -107,21 +107,27 @@ def make_server(ways: Ways, session: str = "", idle_s: float | None = None) -> M
     return server
 
 
-def _answering(tool: Tool, links: Links) -> Callable[..., Awaitable[CallToolResult]]:
+def _answering(
+    tool: Tool, links: Links, *, show_secrets: bool
+) -> Callable[..., Awaitable[CallToolResult]]:
     @functools.wraps(tool.call)
     async def answer(**arguments: Any) -> CallToolResult:
         try:
             with links.called():
                 body = await tool.call(**arguments)
         except (DapMuxError, OSError) as error:
-            return _result(failure(error, links.names()), failed=True)
+            return _failed(error, links.names())
         notices = [text for link in links.all for text in link.taken_notices()]
-        return _result(fitted({**body, **({"notices": notices} if notices else {})}, tool.more))
+        body = {**body, **({"notices": notices} if notices else {})}
+        return _result(fitted(body, tool.more, show_secrets=show_secrets))
 
     return answer
 
 
+def _failed(error: Exception, options: Iterable[str] = ()) -> CallToolResult:
+    return _result(fitted(failure(error, options)), failed=True)
+
+
 def _result(body: Body, *, failed: bool = False) -> CallToolResult:
-    body = fitted(body)
     text = TextContent(type="text", text=text_of(body))
     return CallToolResult(content=[text], structured_content=body, is_error=failed)

@@ -51,7 +51,16 @@ class Source(Struct, frozen=True):
 
 # Secrets, trust, and files that we would read or write on behalf of the project.
 NOT_FOR_PROJECTS = frozenset(
-    {"insecure", "log_dir", "python", "tls_ca", "tls_cert", "tls_key", "token_file"}
+    {
+        "insecure",
+        "log_dir",
+        "python",
+        "show_secrets",
+        "tls_ca",
+        "tls_cert",
+        "tls_key",
+        "token_file",
+    }
 )
 DEFAULTS = Source(Strength.DEFAULT, {option.name: option.default for option in OPTIONS}, "default")
 
@@ -193,6 +202,7 @@ class Config(Struct, frozen=True):
     tls_key: Path | None
     tls_ca: Path | None
     insecure: bool
+    show_secrets: bool
     origins: Mapping[str, Origin]
 
     @classmethod

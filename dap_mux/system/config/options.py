@@ -269,6 +269,8 @@ OPTIONS: tuple[Option, ...] = (
            JOIN, "connect by TLS; the certificate (PEM) that verifies the session's"),
     Option("insecure", TRUTH, False,
            (*ALL, *JOIN), "allow addresses beyond loopback with only a token, without TLS"),
+    Option("show_secrets", TRUTH, False,
+           ("mcp",), "show a coding agent secrets in values, output and sources"),
 )
 # fmt: on
 BY_NAME = {option.name: option for option in OPTIONS}

@@ -73,10 +73,12 @@ class Agent:
 
 
 @asynccontextmanager
-async def in_memory(user: User, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Agent]:
+async def in_memory(
+    user: User, monkeypatch: pytest.MonkeyPatch, **flags: object
+) -> AsyncIterator[Agent]:
     """An agent of this user's, in this process."""
     monkeypatch.setenv("XDG_RUNTIME_DIR", user.environ["XDG_RUNTIME_DIR"])
-    server = make_server(CommandLine(Config.load({}, {}, cwd=Path.cwd(), home=None)))
+    server = make_server(CommandLine(Config.load(flags, {}, cwd=Path.cwd(), home=None)))
     async with Client(server) as client:
         yield Agent(client)
 

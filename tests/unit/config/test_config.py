@@ -42,6 +42,7 @@ GOOD: dict[str, tuple[str, object]] = {
     "tls_key": ("/etc/tls/key.pem", Path("/etc/tls/key.pem")),
     "tls_ca": ("/etc/tls/ca.pem", Path("/etc/tls/ca.pem")),
     "insecure": ("yes", True),
+    "show_secrets": ("on", True),
 }
 BAD = {
     "listen": "70000",
@@ -69,6 +70,7 @@ BAD = {
     "tls_key": " ",
     "tls_ca": "",
     "insecure": "perhaps",
+    "show_secrets": "some",
 }
 
 

@@ -3,59 +3,14 @@
 from __future__ import annotations
 
 import random
-import string
-from collections.abc import Callable
 from time import process_time
 from typing import Final
 
 import pytest
 
 from dap_mux.rank.redaction import MAX_TEXT, NAMES, SHAPES, kind_of, redacted
+from tests.support.planted_secrets import PLANTED, planted
 
-PLANTED: Final = 200
-LETTERS: Final = string.ascii_letters + string.digits
-Make = Callable[[random.Random], str]
-
-
-def word(length: int, letters: str = LETTERS) -> Make:
-    return lambda chance: "".join(chance.choices(letters, k=length))
-
-
-HEX: Final = "0123456789abcdef"
-FORMS: Final[tuple[tuple[str, Make], ...]] = (
-    ("AKIA{}", word(16, string.ascii_uppercase + string.digits)),
-    ("aws_secret_access_key = '{}'", word(40)),
-    ("ghp_{}", word(36)),
-    ("github_pat_{}", word(50)),
-    ("glpat-{}", word(20)),
-    ("xoxb-{}", word(30)),
-    ("https://hooks.slack.com/services/{}", word(30)),
-    ("AIza{}", word(35)),
-    ("sk-proj-{}", word(40)),
-    ("sk-ant-api03-{}", word(40)),
-    ("hf_{}", word(34)),
-    ("sk_live_{}", word(24)),
-    ("SG.{}.abcdefghijklmnopqrstuv", word(22)),
-    ("npm_{}", word(36)),
-    ("dckr_pat_{}", word(27)),
-    ("dapi{}", word(32, HEX)),
-    ("postgresql://me:{}@db.local:5432/x", word(12)),
-    ("AccountName=x;AccountKey={}==", word(86)),
-    ("Authorization: Bearer {}", word(40)),
-    ("eyJ{}.eyJzdWIiOiIxMjM0In0.abc", word(20)),
-    ("-----BEGIN RSA PRIVATE KEY-----\n{}", word(64)),
-    ("https://x.org/a?access_token={}&b=1", word(20)),
-    ('{{"password": "{}"}}', word(12)),
-    ("{{'api_key': '{}', 'rate': 3}}", word(12)),
-    ("client_secret={}", word(12)),
-    ("DB_PASSWORD={}", word(12)),
-    ("WANDB_API_KEY={}", word(40, HEX)),
-    ("password: {}", word(12)),
-    ("    token = '{}'", word(12)),
-    ('self.accessToken = "{}"', word(12)),
-    ("os.environ['HF_TOKEN'] = '{}'", word(12)),
-    ("--password={}", word(12)),
-)
 ORDINARY: Final[tuple[str, ...]] = (
     "tensor([0.{n}, 1.5], device='cuda:0')",
     "{n}",
@@ -81,15 +36,10 @@ ORDINARY: Final[tuple[str, ...]] = (
 
 
 def test_of_200_planted_secrets_none_is_shown() -> None:
-    chance = random.Random(16)
-    shown = []
-    for number in range(PLANTED):
-        form, make = FORMS[number % len(FORMS)]
-        secret = make(chance)
-        text = f"rank 3: {form.format(secret)} done" if number % 2 else form.format(secret)
-        if secret in redacted(text) or "[redacted: " not in redacted(text):
-            shown.append(text)
-    assert not shown
+    for number, (text, secret) in enumerate(planted(PLANTED)):
+        shown = redacted(f"rank 3: {text} done" if number % 2 else text)
+        assert secret not in shown
+        assert "[redacted: " in shown
 
 
 def test_of_1000_ordinary_texts_few_are_redacted() -> None:
