@@ -129,7 +129,7 @@ BUGS: Final = (
     Bug("loader_worker_exits", "crash", "1", "dead worker", "torchrun"),
     Bug("unused_expert", "hang", "6", "mismatched collective", "torchrun", late=True),
     Bug("ragged_gather", "crash", "7", "mismatched collective", "torchrun", late=True),
-    Bug("group_of_members", "hang", "6-7", "mismatched collective", "torchrun", late=True),
+    Bug("barrier_without_group", "hang", "6-7", "mismatched collective", "torchrun", late=True),
     Bug(
         *("channel_order", "wrong", "1", "wrong data", "torchrun"),
         watch="images.mean((0, 2, 3)).round(decimals=1).tolist()",

@@ -1,4 +1,4 @@
-"""The last stage of a pipeline counts one micro-batch less; the one before waits for its gradient.
+"""The last stage of a pipeline counts one micro-batch less than the one before: both wait to send.
 
 A pipeline of eight stages: activations go forward, gradients come back, micro-batch by micro-batch.
 """
@@ -53,10 +53,10 @@ class Stage:
             gradient = 2 * (outputs - 0.5).detach() / outputs.numel()
         else:
             gradient = torch.empty(MICRO_BATCH, WIDTH)
-            dist.recv(gradient, self.rank + 1)  # BUG
+            dist.recv(gradient, self.rank + 1)
         outputs.backward(gradient)
         if self.rank > 0:
-            dist.send(inputs.grad, self.rank - 1)
+            dist.send(inputs.grad, self.rank - 1)  # BUG
         return float(gradient.norm())
 
     def step(self) -> float:

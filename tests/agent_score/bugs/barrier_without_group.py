@@ -1,4 +1,4 @@
-"""Only the members of a new group call `new_group`, which all ranks have to call.
+"""Two ranks wait for each other at a barrier that is everybody's: the group is not given.
 
 Trains with a group of two ranks that keep an average of the weights.
 """
@@ -19,8 +19,8 @@ MEMBERS = (6, 7)
 class Average:
     """An average of weights over time, kept on some ranks for evaluation."""
 
-    def __init__(self, model: torch.nn.Module) -> None:
-        self.group = dist.new_group(MEMBERS)  # BUG
+    def __init__(self, model: torch.nn.Module, group: dist.ProcessGroup) -> None:
+        self.group = group
         self.weights = [parameter.detach().clone() for parameter in model.parameters()]
 
     def update(self, model: torch.nn.Module) -> None:
@@ -28,6 +28,7 @@ class Average:
             average.lerp_(parameter.detach(), 0.1)
             dist.all_reduce(average, group=self.group)
             average.div_(len(MEMBERS))
+        dist.barrier()  # BUG
 
 
 def batch(rank: int, step: int) -> tuple[torch.Tensor, torch.Tensor]:
@@ -48,10 +49,11 @@ class Training:
         self.model = DistributedDataParallel(network)
         self.optimizer = torch.optim.Adam(self.model.parameters(), lr=1e-3)
         self.average: Average | None = None
+        self.group = dist.new_group(MEMBERS)
 
     def step(self, number: int) -> float:
-        if number == AVERAGE_FROM and self.rank in MEMBERS:  # BUG
-            self.average = Average(self.model.module)  # BUG
+        if number == AVERAGE_FROM and self.rank in MEMBERS:
+            self.average = Average(self.model.module, self.group)
         inputs, targets = batch(self.rank, number)
         loss = (self.model(inputs) - targets).square().mean()
         self.optimizer.zero_grad()
