@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from dap_mux.pure.printable import one_line, printable
+from dap_mux.pure.protocol.rank_messages import READY_MARK
 
 if TYPE_CHECKING:
     from dap_mux.cluster.job import RankProcess
 
 LOG_LEVELS: Final = (logging.WARNING, logging.INFO, logging.DEBUG)
 POLL_INTERVAL_S: Final = 0.1  # of the ranks' log files
-READY_MARK: Final = " listens for a debugger on "  # a rank's message to us, not to the user
 MAX_READ: Final = 256 * 1024
 _RED: Final = "\x1b[31m"
 _RESET: Final = "\x1b[0m"

@@ -301,6 +301,20 @@ def test_the_log_line_of_an_outlier_is_coloured(play: Play, count: int) -> None:
     assert shown.of("output") == [usual, {**odd, "output": coloured}]
 
 
+def test_what_a_rank_says_to_its_session_is_not_shown(rehearse: Play) -> None:
+    """Its message that it listens, where a debugger has come before it was printed."""
+    book, client = rehearse.attached(2)
+    with book.happens():
+        book.rank(0).prints(
+            "dap-mux: rank 0 of 2 listens for a debugger on h:1 (pid 7)\n", "stderr"
+        )
+        book.rank(1).prints("it listens for a debugger on h\n", "stderr")
+    book.wait(0.2)
+    assert [body["output"] for body in client.of("output")] == [
+        "[1] it listens for a debugger on h\n"
+    ]
+
+
 def test_bad_events_are_dropped(play: Play) -> None:
     """A rank's bytes are hostile too: the session goes on."""
     book, client = play.stopped(2)

@@ -28,6 +28,7 @@ from dap_mux.pure.protocol.exchange import Id, Kind
 from dap_mux.pure.protocol.handle_fields import EVENTS
 from dap_mux.pure.protocol.messages import Body, Message, Response, encode, plain
 from dap_mux.pure.protocol.rank_messages import (
+    READY_MARK,
     ActorTold,
     Held,
     Marked,
@@ -204,7 +205,7 @@ class RankEvents(Struct, eq=False):
                 data = rest.get("data")
                 rank.debugpy = str(data.get("packageVersion", "")) if isinstance(data, dict) else ""
             self._pass_on(rank, "output", {"category": category, "output": text, **rest})
-        else:
+        elif not (text.startswith("dap-mux: ") and READY_MARK in text):
             self._output.add(rank, category, text, rest)
 
     def breakpoint(self, rank: Rank, body: Body) -> None:

@@ -17,6 +17,7 @@ Object = dict[str, Any]
 MALFORMED: Final = "malformed response"
 MAX_NAME: Final = 256  # characters, of an actor or of a function that a rank waits in
 MAX_NUMBER: Final = 2**31
+READY_MARK: Final = " listens for a debugger on "  # a rank's message to us, not to the user
 MAX_COMPARED: Final = 1 << 17  # characters; a rank tells half of that at most
 
 
