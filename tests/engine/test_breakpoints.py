@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from dap_mux.pure.rank_sets import Mesh, RankId, RankSet
 from dap_mux.pure.rank_sets.algebra import All
 from dap_mux.pure.rank_sets.tokens import Place
@@ -87,6 +89,20 @@ def test_dollar_rank(play: Play) -> None:
     set_one(client, condition="step == $rank", hitCondition="$world_size")
     set_one(client, logMessage="$rank of $world_size: {loss}")
     assert sent(book)[1] == [{"line": LINE, "logMessage": "1 of 2: {loss}"}]
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("loss {loss:.4g}", "debugpy knows no formats: {format(loss, '.4g')}"),
+        ("{batch[1:2]} {(lambda: 1)()} { {'a': 1} }", ""),
+    ],
+)
+def test_a_format_in_a_log_message(rehearse: Play, text: str, hint: str) -> None:
+    """It would log a syntax error at each hit."""
+    _, client = rehearse.attached(2)
+    told = set_one(client, logMessage=text)
+    assert (told["verified"], told.get("message", "")) == (True, hint)
 
 
 def test_mesh(play: Play) -> None:

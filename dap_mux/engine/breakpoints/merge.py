@@ -240,6 +240,7 @@ def _reason(breakpoint: Breakpoint, rank: RankId) -> str:
 
 _BARE: Final = r"\s*([\w-]+\s*\.\s*)?ranks\s*\([^()]*\)\s*|\s*@[\w-]+\s*"
 _SHARE: Final = re.compile(r"(?P<number>[0-9]*\.?[0-9]+(?:e-?[0-9]{1,3})?)(?P<percent>%?)\s*")
+_FORMAT: Final = re.compile(r"\{\s*([\w.]+)\s*:([^{}:]*)\}")  # `{loss:.3f}`, as in an f-string
 NO_EXPRESSION: Final = "write the expression to compare as the condition"
 MODE_KEPT: Final = "the mode '{}' is kept; choose 'each rank' to end it"
 BARRIER_LOGS: Final = "a log message never stops a rank, so it has no barrier"
@@ -318,6 +319,8 @@ def _read_prefix(breakpoint: Breakpoint, name: str) -> None:
         breakpoint.sets += (prefix.ranks,)
     elif name == CONDITION and re.fullmatch(_BARE, text):
         breakpoint.hint = f"this is read as Python; to select ranks, add a colon: {text}:"
+    elif name == LOG and (found := _FORMAT.search(text)):
+        breakpoint.hint = f"debugpy knows no formats: {{format({found[1]}, {found[2]!r})}}"
     breakpoint.clean[name] = prefix.rest
     rest = prefix.rest.strip() if name == CONDITION else prefix.rest  # a text may be a blank
     if not rest or prefix.differ:
