@@ -262,9 +262,13 @@ class Notice(Struct, frozen=True, gc=False):
 
 
 class Recorded(Struct, frozen=True):
-    """The ranks are a recording's. `why` was answered so at the stop that is shown, or {}."""
+    """The ranks are a recording's. `why` was answered so at the stop that is shown, or {}.
+
+    `end`: how the job ended, in a sentence.
+    """
 
     why: Mapping[str, object]
+    end: str
 
 
 class Shutdown(Struct, frozen=True, gc=False):

@@ -63,9 +63,9 @@ class HostedRanks:
             self._session.rank_known(*id, Endpoint("", 0, announces=True, dials=True))
         driver.feed(inputs.RankExited(id, code, how))
 
-    def shown(self, title: str, why: Mapping[str, object]) -> None:
-        """Another moment of a recording is shown; `why`: what was answered then, {} for nothing."""
-        self._session.driver.feed(inputs.Recorded(why))
+    def shown(self, title: str, why: Mapping[str, object], end: str) -> None:
+        """Another stop of a recording is shown (`inputs.Recorded`)."""
+        self._session.driver.feed(inputs.Recorded(why, end))
         self._session.tell(title)
 
     def later(self, call: Callable[[], None]) -> None:

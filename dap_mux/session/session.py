@@ -93,10 +93,10 @@ class Session:
         """
         self._warn(shortage(ranks, files))
 
-    def tell(self, text: str) -> None:
-        """Tell the user at the terminal and those at the editors."""
+    def tell(self, text: str, *, lasting: bool = False) -> None:
+        """Tell the user at the terminal and those at the editors; `lasting`: those to come, too."""
         say(text)
-        self.driver.feed(inputs.Notice(text))
+        self.driver.feed(inputs.Notice(text, lasting))
 
     def _warn(self, warning: str) -> None:
         """Tell all users, once."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, Literal, TypeAlias
@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from dap_mux.engine.inputs import ProcessesRead
+from dap_mux.engine.inputs import ProcessesRead, Recorded
 from dap_mux.engine.job_insight.partial_moves import OnFound
 from dap_mux.engine.messages import to_clients
 from dap_mux.engine.messages.to_ranks import Result, gather_results
@@ -286,8 +286,7 @@ def _place(rank: Rank) -> StopPlace:
 
 
 NOT_ASKED: Final = (
-    "`why` was not asked at this stop of the recording, and to ask it now needs live ranks: "
-    "`stacks` shows where they were"
+    "`why` was not asked at this stop of the recording, and to ask it now needs live ranks. {}"
 )
 
 
@@ -305,7 +304,7 @@ class Why(Struct, eq=False):
         """`why`: no rank is stopped for it."""
         arguments = typed(request.arguments, WhyArguments)
         if self._core.recorded is not None:
-            self._repeat(request, self._core.recorded.why)
+            self._repeat(request, self._core.recorded)
             return
 
         def chosen(ranks: list[Rank]) -> None:
@@ -333,11 +332,11 @@ class Why(Struct, eq=False):
 
         self._meshes.choose(request, arguments.ranks, chosen)
 
-    def _repeat(self, request: ClientRequest, why: Mapping[str, object]) -> None:
-        if why:
-            to_clients.respond(self._core, request, dict(why))
+    def _repeat(self, request: ClientRequest, recorded: Recorded) -> None:
+        if recorded.why:
+            to_clients.respond(self._core, request, dict(recorded.why))
         else:
-            to_clients.refuse(self._core, request, NOT_ASKED)
+            to_clients.refuse(self._core, request, NOT_ASKED.format(recorded.end))
 
 
 # `stacks`: the Python stacks of many ranks, running or stopped, merged into prefix trees.

@@ -45,6 +45,7 @@ async def _serve(options: tuple[Recording, Config, Namespace]) -> int:
     settings = replace(settings_of(config), lingers=float("inf"), **never)
     async with open_session(config, settings) as session:
         say(f"a recording of {len(recording.ranks)} ranks ({args.file}) on {session.address}")
+        session.tell(recording.about, lasting=True)
         recording.begin(HostedRanks(session, recording.ranks))
         console = InlineConsole(config, shows_output=True) if args.console else None
         # With one debugger that stays, the other commands find ranks that are attached.

@@ -271,6 +271,15 @@ async def pause(console: Context, rest: str) -> None:
         console.screen.say(f"{who} will stop as soon as Python code runs there", "note")
 
 
+async def back(console: Context, rest: str) -> None:
+    """`back`: to the stop before, in a recording."""
+    no_arguments(rest, "back")
+    rows = stopped_rows(await console.client.list_ranks())
+    if not rows:
+        raise UsageError("no rank is stopped here: pause one before you go back")
+    await console.client.request("stepBack", {"threadId": rows[0]["threadId"]})
+
+
 async def _until_paused(console: Context, ids: Iterable[RankId]) -> None:
     while _pausing(console, ids):
         await console.client.wait_for_change()
@@ -387,6 +396,7 @@ COMMANDS: Final[tuple[Command, ...]] = (
     Command("condition N [CONDITION]", "change a breakpoint's condition", condition),
     Command("ignore N [COUNT]", "pass a breakpoint COUNT times", ignore),
     Command("pause [RANKS]", "pause running ranks", pause),
+    Command("back", "go to the stop before, in a recording", back),
     Command(
         "wait [RANKS] [STATE] [SECONDS]",
         "wait until RANKS (all) are in STATE (stopped), at most SECONDS (60)",

@@ -90,7 +90,8 @@ class RecordedRank:
 
     def _stop(self, reason: str) -> None:
         self._stopped = True
-        about = {"text": self.at.text, "description": self.at.text} if self.at.text else {}
+        found = self.at.exception
+        about = {"text": found.type, "description": found.text} if found else {}
         self._event("stopped", reason=reason, threadId=1, allThreadsStopped=True, **about)
 
     def _event(self, name: str, /, **body: object) -> None:
@@ -208,18 +209,15 @@ class RecordedRank:
         return {**body, "evaluateName": expression} if value == "value" else body
 
     def _exception(self) -> Body:
-        found, text = self.at.exception, self.at.text
+        found = self.at.exception
         if found is None:
-            return {"exceptionId": text or "exception", "breakMode": "unhandled"}
+            raise Unanswered("it was not recorded which exception this is")
+        details = {"message": found.text, "typeName": found.type, "stackTrace": found.traceback}
         return {
             "exceptionId": found.type,
             "description": found.text,
             "breakMode": "unhandled",
-            "details": {
-                "message": found.text,
-                "typeName": found.type,
-                "stackTrace": found.traceback,
-            },
+            "details": details,
         }
 
     def _text_of(self, reference: object) -> str:

@@ -29,7 +29,7 @@ class Stage(Protocol):
     def ends(self, rank: int, code: int | None, how: str) -> None:
         """The process of this rank is over from now on."""
 
-    def shown(self, title: str, why: Body) -> None:
+    def shown(self, title: str, why: Body, end: str) -> None:
         """Another stop is shown; `why`: what was answered there, {} for nothing."""
 
     def later(self, call: Callable[[], None]) -> None:
@@ -62,6 +62,7 @@ class Recording:
         """Raise UsageError for a report that makes no sense, or has no stop."""
         self.texts = contents.texts
         self._report = report = contents.report
+        self.about = f"{name}, recorded {report.made}: {report.end}; `stepBack` goes back in it"
         try:
             numbers = sorted({*report.ranks})
             if len(numbers) != len(report.ranks) or not 0 < len(numbers) <= MAX_RANKS:
@@ -86,7 +87,7 @@ class Recording:
         self._stage = stage
         for number in self.ranks:
             self._enter(stage, number)
-        stage.shown(self._title(), self._why())
+        self._show(stage)
 
     def move(self, by: int) -> None:
         """Go to another stop; many ranks that are told so at once are one move."""
@@ -107,7 +108,7 @@ class Recording:
         if self._stage is None or self._next is None:
             return
         self._place, self._next = self._next, None
-        self._stage.shown(self._title(), self._why())
+        self._show(self._stage)
         for number, rank in self.ranks.items():
             over, at = rank.at.state in ENDED, self._at(number)
             if not over and at.state in ENDED:
@@ -127,14 +128,11 @@ class Recording:
     def _at(self, number: int) -> At:
         return self._moments[self._place][1].get(number, ELSEWHERE)
 
-    def _title(self) -> str:
-        stop = self._moments[self._place][0]
-        count = f"stop {self._place + 1} of {len(self._moments)}"
-        return f"{count}, {stop.after_s:.1f} s after the start: {stop.title}"
-
-    def _why(self) -> Body:
-        last = self._place == len(self._moments) - 1
-        return self._moments[self._place][0].why or (self._report.why if last else {})
+    def _show(self, stage: Stage) -> None:
+        stop, (place, most) = self._moments[self._place][0], (self._place + 1, len(self._moments))
+        title = f"stop {place} of {most}, {stop.after_s:.1f} s after the start: {stop.title}"
+        verdict = self._report.why if place == most else {}
+        stage.shown(title, stop.why or verdict, self._report.end)
 
     def _limit(self, by: int) -> str:
         if by > 0:

@@ -96,7 +96,7 @@ async def test_all_ranks_go_through_the_stops_together(user: User) -> None:
         "0.5": "0-1",
         "nan": "2",
     }
-    with pytest.raises(RequestFailed, match="`why` was not asked at this stop of the recording"):
+    with pytest.raises(RequestFailed, match=r"`why` was not asked at this stop .* code 7"):
         await client.request("why", {})
     await goes(client, "pause", rows[3], *["stopped"] * 4)  # its stack was looked at as it ran
     assert (await frames(client, rows[3]))[0]["line"] == 6
@@ -178,6 +178,18 @@ async def test_the_words_of_the_console_that_read(user: User) -> None:
         WHY["sentence"],
     ):
         assert str(words) in done.out, words
+
+
+async def test_a_console_in_the_same_terminal_goes_back(user: User) -> None:
+    (user.folder / "report.dapmux").write_bytes(sample())
+    command = await user.start("open", "report.dapmux", "--console", piped=True)
+    assert command.process.stdin is not None
+    assert command.process.stdout is not None
+    command.process.stdin.write(b"wait 0-2\nback\nwait 0-2 stopped\non 2 p loss\nquit\n")
+    told = (await command.process.stdout.read()).decode()
+    assert "train.py:6" in told
+    assert "\nnan\n" in told, told
+    assert (await command.ends()).code == 0
 
 
 @pytest.mark.parametrize("model", [NvimDapModel, VSCodeModel])

@@ -125,6 +125,8 @@ _ANYWHERE: Final[dict[str, Callable[[Ids], Json]]] = {
     "next": _step,
     "stepIn": lambda ids: {**_step(ids), "targetId": ids.step_in},
     "stepOut": _step,
+    "stepBack": _step,
+    "reverseContinue": _step,
     "scopes": lambda ids: {"frameId": ids.frame},
     "variables": lambda ids: {
         "variablesReference": ids.variables,
