@@ -11,7 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dap_mux.pure.errors import PeerFault
-from dap_mux.pure.insight.why.evidence import Call, Evidence, RankEvidence, Sample, Standing
+from dap_mux.pure.insight.why.evidence import (
+    Call,
+    Evidence,
+    RankEvidence,
+    Sample,
+    Standing,
+    is_library,
+)
 from dap_mux.pure.insight.why.py_spy import Source, call_at, sample_of, threads_in, variables_of
 from dap_mux.pure.insight.why.verdicts import judge
 
@@ -74,6 +81,11 @@ def test_a_process_of_two_threads() -> None:
     assert found.files == [("/work/train.py", False)]
     assert found.threads[0].frames[-1][2] == 5
     assert (found.threads[0].system_call, found.threads[1].owns_gil) == ("clock_nanosleep", True)
+
+
+def test_the_agent_is_no_part_of_the_program() -> None:
+    assert is_library("/home/me/dap-mux/dap_mux/rank/start/run_module.py")
+    assert not is_library("/home/me/rank/train.py")
 
 
 def test_names_are_plain_and_libraries_known() -> None:

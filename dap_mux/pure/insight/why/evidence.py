@@ -16,9 +16,12 @@ from msgspec import Struct
 from dap_mux.pure.insight.stack_tree import Frame, Stack
 from dap_mux.pure.rank_sets import RankId
 
-# Tells files of libraries from the program's own, by their paths alone.
+# Tells files of libraries from the program's own, by their paths alone. In a checkout ours, which
+# start each rank's program, are in no folder of packages.
 
-_LIBRARY: Final = re.compile(r"[/\\]lib(?:64)?[/\\]python\d|site-packages|dist-packages|^<frozen")
+_LIBRARY: Final = re.compile(
+    r"[/\\]lib(?:64)?[/\\]python\d|site-packages|dist-packages|[/\\]dap_mux[/\\]rank[/\\]|^<frozen"
+)
 
 
 def is_library(path: str) -> bool:
