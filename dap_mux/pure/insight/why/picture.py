@@ -101,7 +101,7 @@ class Doing:
         own = [frame for frame in self.stack if not frame.library]
         return (own or [*self.stack] or [None])[-1]  # type: ignore[list-item]
 
-    @property
+    @cached_property
     def steady(self) -> bool:
         """Whether its main thread was at the same place each time, and has not been elsewhere."""
         if len(self.stacks) < 2 or len(set(self.stacks)) > 1:
@@ -132,7 +132,7 @@ class Doing:
         seconds = last[0].at - first[0].at if first else 0.0
         return (last[0].cpu - first[0].cpu) / seconds if seconds > 0 else self.busy
 
-    @property
+    @cached_property  # each rank is compared with all others
     def wait(self) -> Wait | None:
         """What it has waited for all the time, None where it has not, or has moved on."""
         if not self.waits or any(one is None for one in self.waits):
