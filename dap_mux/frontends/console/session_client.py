@@ -223,7 +223,10 @@ class SessionClient:
         with suppress(OSError, UnicodeDecodeError):
             return read_regular(Path(path))
         asked = {"source": {"path": path}, "sourceReference": 0}
-        return str((await self.request("source", asked))["content"])
+        content = (await self.request("source", asked)).get("content")
+        if not isinstance(content, str):
+            raise DapMuxError(f"{path}: neither this machine nor a rank has its text")
+        return content
 
     # Events
 
