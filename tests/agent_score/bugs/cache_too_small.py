@@ -22,10 +22,10 @@ def tile(region: int, number: int) -> list[int]:
     """The heights of one tile, decoded."""
     data = encoded(region, number)
     for _ in range(REPEATS):  # the format has layers
-        data = zlib.decompress(zlib.compress(data, 6))
+        data = zlib.decompress(zlib.compress(data, 6))  # BUG
     heights = list(data)
     for i in range(1, len(heights)):
-        heights[i] = (heights[i] + heights[i - 1]) // 2  # BUG
+        heights[i] = (heights[i] + heights[i - 1]) // 2
     return heights
 
 
