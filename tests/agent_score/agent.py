@@ -8,36 +8,49 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, Literal
 
 from tests.agent_score.program import Program
 from tests.agent_score.rules import (
+    NO_SYNC,
     PEER_IS_GONE,
     At,
+    Frame,
     Looked,
     Named,
+    all_ranks,
+    cause_of_all,
     cause_of_exception,
     cause_of_value,
+    count,
+    cut,
     entered,
     frames,
     is_strange,
+    made_by_rank,
+    merged,
     names_for,
     odd_ranks,
     of_hang,
     of_slow,
+    repeated_ranks,
     root_of,
 )
 
 Body = dict[str, Any]
 Call = Callable[..., Awaitable[Body]]
-Judge = Callable[[Looked, Program], tuple[int, str]]
+Judge = Callable[[Looked, Program], tuple[str, int, str]]
 Symptom = Literal["hang", "wrong", "crash", "slow"]
 MOST_CALLS: Final = 8
 MOST_NAMES: Final = 12
 AROUND: Final = 60
+SIZE: Final = 8
+"""Ranks, for conditions that name them."""
 WAIT_S: Final = 25.0
-TRIES: Final = 2
+LOOKS: Final = 4
+WAITS: Final = 3
 
 
 class Agent:
@@ -87,32 +100,47 @@ class Agent:
         suspect = looked.suspects[0]
         if not suspect.stack:
             printed = await self._call("output")
-            texts = [one["text"] for one in printed.get("lines", ()) if ".py" in one["text"]]
+            lines = [one for one in printed.get("lines", ()) if one["category"] != "console"]
+            texts = [one["text"] for one in lines if ".py" in one["text"]]
             looked = looked._replace(said=f"{looked.said} left: {' '.join(texts)}")
-        line, cause = judge(looked, program)
-        return Named(suspect.ranks, path, line, cause)
+        ranks, line, cause = judge(looked, program)
+        return Named(ranks, path, line, cause)
 
     async def _why(self) -> tuple[Looked, list[str]]:
         body = await self._call("why")
         files = body.get("files", [])
         found = [
-            At(one["ranks"], frames(one["stack"], files), one["waitingFor"])
+            cut(At(one["ranks"], frames(one["stack"], files), one["waitingFor"]))
             for one in body.get("suspects", ())
         ]
         cycle = body.get("verdict") == "p2p-cycle"
         if cycle and found:
-            ranks = ",".join(one.ranks for one in found)
+            circle = re.search(r"ranks ([\d,-]+) wait for each other", body["sentence"])
+            ranks = circle[1] if circle else ",".join(one.ranks for one in found)
             found = [found[0]._replace(ranks=ranks), *found[1:]]
         said = " ".join([body.get("sentence", ""), *body.get("evidence", ())])
-        return Looked(found[:1], found[1:], body.get("verdict", ""), said), files
+        return Looked(found[:1], merged(found[1:]), body.get("verdict", ""), said), files
 
     async def _odd_stacks(self, looked: Looked) -> tuple[Looked, list[str]]:
-        """Where ranks are: those in the smallest group stand elsewhere than the rest."""
-        body = await self._call("stacks")
-        files = body.get("files", [])
-        found = [At(one["ranks"], frames(one["stack"], files)) for one in body.get("stacks", ())]
-        found.sort(key=lambda one: count(one.ranks))
-        return looked._replace(suspects=found[:1], others=found[1:]), files
+        """Where ranks are, several times: those wait for nothing that the others wait for."""
+        seen: Counter[tuple[str, tuple[Frame, ...]]] = Counter()
+        files: list[str] = []
+        others: list[At] = []
+        for _ in range(LOOKS):
+            body = await self._call("stacks")
+            files = body.get("files", files)
+            stacks = body.get("stacks", ())
+            found = merged(cut(At(one["ranks"], frames(one["stack"], files))) for one in stacks)
+            if found and not found[0].waits:
+                stack = found[0].stack
+                seen.update((found[0].ranks, stack[:end]) for end in range(1, len(stack) + 1))
+                others = found[1:] or others
+        if not seen:
+            return looked, files
+        most = max(seen.values())
+        enough = [one for one, times in seen.items() if times * 2 > most]
+        ranks, stack = max(enough, key=lambda one: len(one[1]))
+        return looked._replace(suspects=[At(ranks, stack)], others=others), files
 
     @staticmethod
     def _file_of(looked: Looked, files: list[str]) -> str:
@@ -145,7 +173,10 @@ class Agent:
 
     async def _moved(self, body: Body) -> Body:
         """Return an answer once somebody is stopped or all have ended."""
-        return await self._call("wait_for_stop") if body.get("state") == "still running" else body
+        for _ in range(WAITS):
+            if body.get("state") == "still running":
+                body = await self._call("wait_for_stop") or body
+        return body
 
     async def _of_exception(self, held: Mapping[str, str], text: str) -> Named:
         body = await self._call("stacks", ranks=held["ranks"])
@@ -177,65 +208,107 @@ class Agent:
             path = next(iter((await self._call("stacks")).get("files", ())), "")
         program = await self._source(path)
         line = next((n for n, text in enumerate(program.lines, 1) if at and at in text), 0)
-        names = names_for(watch, line, program, MOST_NAMES)
-        await self._call("breakpoints", action="set", place=f"{path}:{line}")
-        odd, nan = await self._odd_values(names)
+        values = await self._until_odd(f"{path}:{line}", watch, line, program)
+        odd, watched = _odd(values), values.get(watch, {})
+        if not odd and (repeated := repeated_ranks(watched)):
+            odd = {watch: repeated, **{n: r for n, v in values.items() if (r := repeated_ranks(v))}}
         if not odd:
-            line = program.rank_dependent(line) or line
-            rank = re.search(r"rank\w*(?:\(\))? == (\d+)", program.text(line))
-            cause = cause_of_value(program.statement(line), program, nan=nan)
-            return Named(rank[1] if rank else "", path, line, cause)
-        return await self._from(odd, line, path, program, nan)
+            return self._of_all(watch, watched, line, path, program)
+        return await self._from(odd, values, line, path, program)
 
-    async def _odd_values(self, names: list[str]) -> tuple[dict[str, str], bool]:
-        """Continue until values are odd in some ranks; those by name, and whether one is NaN."""
-        nan = False
-        for _ in range(TRIES):
-            body = await self._call("go", action="continue", watch=names, wait=WAIT_S)
-            body = await self._moved(body)
-            watches = body.get("watches", ())
-            odd = {one["expression"]: ranks for one in watches if (ranks := odd_ranks(one))}
-            nan = any(map(is_strange, watches))
-            if odd or body.get("state") != "stopped":
-                return odd, nan
-        return {}, nan
+    async def _until_odd(
+        self, place: str, watch: str, line: int, program: Program
+    ) -> dict[str, Body]:
+        """Stop where the user looks, and again where values differ or are NaN in some ranks."""
+        names = names_for(watch, line, program, MOST_NAMES)
+        first = await self._values(place, names)
+        watched = first.get(watch, {})
+        if _odd(first) or not watched or repeated_ranks(watched):
+            return first
+        await self._call("breakpoints", action="clear", place="all")
+        if not watched.get("differs"):
+            return await self._values(place, names, condition=watch, mode="differ") or first
+        later = await self._values(place, names, condition=f"({watch}) != ({watch})")
+        return later if _odd(later) else first
+
+    @staticmethod
+    def _of_all(
+        watch: str, watched: Mapping[str, Any], line: int, path: str, program: Program
+    ) -> Named:
+        """Of a value that no two ranks share, or all: where what it is of has begun."""
+        ranks = all_ranks(watched)
+        root = watch.partition(".")[0].partition("[")[0]
+        made = program.assignments(root, line)
+        line = made[0].lineno if made else program.rank_dependent(line) or line
+        cause = cause_of_all(watched) if ranks else "wrong data"
+        line = program.says(NO_SYNC) or line if cause == "missed sync" else line
+        return Named(ranks, path, line, cause)
+
+    async def _values(self, place: str, names: list[str], **more: str) -> dict[str, Body]:
+        """Stop ranks at a place; what they have there, by expression.
+
+        Where some alone come to it, what these have is odd.
+        """
+        await self._call("breakpoints", action="set", place=place, **more)
+        body = await self._call("go", action="continue", watch=names, wait=WAIT_S)
+        alone = "condition" in more and "mode" not in more
+        body = body if alone else await self._moved(body)
+        ranks = ",".join(one["ranks"] for one in body.get("stopped", ()))
+        found = {one["expression"]: one for one in body.get("watches", ())}
+        if body.get("others") and alone:
+            found = {name: {**one, "outliers": ranks} for name, one in found.items()}
+        return found
 
     async def _from(
-        self, odd: dict[str, str], line: int, path: str, program: Program, nan: bool
+        self,
+        odd: dict[str, str],
+        values: Mapping[str, Body],
+        line: int,
+        path: str,
+        program: Program,
     ) -> Named:
         """Follow an odd value back to the statement that made it, into functions too."""
-        name, node = root_of(odd, line, program)
-        ranks = odd[name]
+        ranks = next(iter(odd.values()))
+        nan = any(map(is_strange, values.values()))
+        _, node = root_of(odd, line, program)
+        if node is not None:
+            node = program.changed_by(node) or made_by_rank(node, values, program) or node
         function = entered(node, program)
         while function and self._calls <= MOST_CALLS - 2:
-            body = program.functions[function].body
-            last = max(
-                each.lineno for each in ast.walk(ast.Module(body, [])) if isinstance(each, ast.stmt)
-            )
-            await self._call("breakpoints", action="set", place=f"{path}:{last}")
+            body = ast.Module(program.functions[function].body, [])
+            last = max(each.lineno for each in ast.walk(body) if isinstance(each, ast.stmt))
             inner = names_for(_shown(program, last), last, program, MOST_NAMES)
-            found, strange = await self._odd_values(inner)
+            values = await self._values(f"{path}:{last}", inner)
+            found = _odd(values)
             if not found:
                 break
-            name, inside = root_of(found, last, program)
-            nan, ranks, node = nan or strange, found[name], inside or program.statement(last)
+            _, inside = root_of(found, last, program)
+            nan = nan or any(map(is_strange, values.values()))
+            node = inside or program.statement(last)
             function = entered(node, program)
         if function and node is not None:
-            node = program.statement(program.by_rank_in(function)) or node
+            told = program.by_rank_in(function, ranks_in(ranks), SIZE)
+            node = program.statement(told) or node
         cause = cause_of_value(node, program, nan=nan)
         return Named(ranks, path, node.lineno if node is not None else line, cause)
+
+
+def _odd(values: Mapping[str, Body]) -> dict[str, str]:
+    """Return the ranks with odd values, by expression."""
+    return {name: ranks for name, one in values.items() if (ranks := odd_ranks(one))}
+
+
+def ranks_in(text: str) -> frozenset[int]:
+    """Return the ranks of a set, as answers write it."""
+    found: set[int] = set()
+    for part in text.split(","):
+        low, _, high = part.partition("-")
+        if low.isdecimal():
+            found.update(range(int(low), int(high or low) + 1))
+    return frozenset(found)
 
 
 def _shown(program: Program, line: int) -> str:
     """Return what a function returns, as an expression."""
     node = program.statement(line)
     return ast.unparse(node.value) if isinstance(node, ast.Return) and node.value else "None"
-
-
-def count(ranks: str) -> int:
-    """Return how many ranks a set has, as answers write it: `0-2,5`."""
-    total = 0
-    for part in ranks.split(","):
-        low, _, high = part.partition("-")
-        total += int(high) - int(low) + 1 if low.isdecimal() and high.isdecimal() else 1
-    return total

@@ -10,12 +10,13 @@ from typing import Final
 RANK: Final = re.compile(r"\b(\w*rank\w*|RANK)\b")
 """What makes one rank do other than the rest, by its usual name."""
 COMMUNICATION: Final = re.compile(
-    r"all_?reduce|all_?gather|all_?to_?all|reduce|gather|scatter|broadcast|bcast|barrier|exchange"
-    r"|recv|receive|send|sync|average|allreduce|collective|rendezvous",
+    r"\b_?(?:i?all_?reduce|all_?gather|all_?to_?all|reduce|gather|scatter|broadcast|bcast|barrier"
+    r"|exchange|i?recv|receive|i?send|sync|synchronize|backward)(?:_\w+|v)?\b",
     re.IGNORECASE,
 )
 LEAVES: Final = (ast.Break, ast.Return, ast.Continue)
 ENDS: Final = re.compile(r"\b(sys\.exit|os\._exit|exit|quit|os\.kill|abort)\(|raise SystemExit")
+SIZE: Final = re.compile(r"(world_?)?size|WORLD(_SIZE)?", re.IGNORECASE)
 MAX_SLICE: Final = 40
 Block = ast.If | ast.For | ast.While | ast.Try | ast.ExceptHandler
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -99,12 +100,43 @@ class Program:
                 return node.lineno
         return 0
 
-    def by_rank_in(self, function: str) -> int:
-        """Return the line of a function that only some ranks come to, or that names a rank."""
-        nodes = [*_statements(self.functions[function])][1:]
+    def by_rank_in(self, function: str, at_fault: frozenset[int], size: int) -> int:
+        """Return the line of a function that tells ranks at fault from the rest, else its return.
+
+        It is that of a condition which they alone do not fulfil, or what they alone do.
+        """
+        nodes = [node for node in _statements(self.functions[function]) if node.lineno]
+        nodes = sorted(nodes, key=lambda node: node.lineno)
+        for node in nodes:
+            if isinstance(node, ast.If | ast.While):
+                held = {rank for rank in range(size) if _holds_for(node.test, rank, size)}
+                if held and held == at_fault:
+                    return node.body[0].lineno
+                if held and held == {*range(size)} - at_fault:
+                    return node.lineno
         guarded = [node for node in nodes if self.is_guarded(node)]
-        named = [node for node in nodes if RANK.search(head(node)) and not _only_reads_rank(node)]
-        return next((node.lineno for node in (*guarded, *named)), 0)
+        returns = [node for node in nodes if isinstance(node, ast.Return)]
+        return next((node.lineno for node in (*guarded, *returns)), 0)
+
+    def says(self, words: str) -> int:
+        """Return the line of the first `with` that says so, 0 for none."""
+        found = (node for node in _statements(self.tree) if isinstance(node, ast.With))
+        return next((node.lineno for node in found if words in head(node)), 0)
+
+    def changed_by(self, node: ast.stmt) -> ast.stmt | None:
+        """Return the call just before a statement that only reads what something else has."""
+        if any(isinstance(each, ast.Call) for each in _parts(node)):
+            return None
+        inside = self.function(node.lineno)
+        calls = [
+            each
+            for each in _statements(inside or self.tree)
+            if isinstance(each, ast.Expr)
+            and isinstance(each.value, ast.Call)
+            and each.lineno < node.lineno
+            and self.function(each.lineno) is inside
+        ]
+        return max(calls, key=lambda each: each.lineno, default=None)
 
     def is_guarded(self, node: ast.stmt) -> bool:
         """Whether a statement is in an `if` that names a rank."""
@@ -118,6 +150,36 @@ class Program:
                 isinstance(node, LEAVES) or ENDS.search(head(node))
             ):
                 yield node
+
+
+class _OfRank(ast.NodeTransformer):
+    """Puts numbers in place of what is named as a rank, or as the number of ranks."""
+
+    def __init__(self, rank: int, size: int) -> None:
+        self._numbers = ((RANK, rank), (SIZE, size))
+
+    def _known(self, name: str, node: ast.expr) -> ast.expr:
+        found = (number for words, number in self._numbers if words.fullmatch(name))
+        return next((ast.Constant(number) for number in found), node)
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        """Replace a variable."""
+        return self._known(node.id, node)
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        """Replace an attribute, of whatever object."""
+        return self._known(node.attr, node)
+
+
+def _holds_for(test: ast.expr, rank: int, size: int) -> bool:
+    """Whether a condition holds for a rank; it has nothing but ranks, numbers and operators."""
+    known = _OfRank(rank, size).visit(ast.parse(ast.unparse(test), mode="eval"))
+    if any(isinstance(each, ast.Name | ast.Call | ast.Attribute) for each in ast.walk(known)):
+        return False
+    try:
+        return bool(eval(ast.unparse(known), {"__builtins__": {}}))
+    except (ArithmeticError, TypeError, ValueError, LookupError):
+        return False
 
 
 def _statements(tree: ast.AST) -> Iterator[ast.stmt]:

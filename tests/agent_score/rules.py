@@ -20,7 +20,6 @@ CAUSE_OF_VERDICT: Final = {
     "lock-cycle": "lock",
     "mismatched-collective": "mismatched collective",
     "p2p-cycle": "deadlock of messages",
-    "blocked-io": "other wait",
     "slow-rank": "slow rank",
 }
 BY_TEXT: Final = (
@@ -35,8 +34,14 @@ BY_EXCEPTION: Final = (
     ("dead worker", r"worker|BrokenProcessPool|killed|signal|SIGKILL"),
     ("mismatched collective", r"mismatch|collective|shape|size"),
 )
+BLOCKS: Final = re.compile(r"sleep|wait|connect|read|open|acquire|\.get\(")
+OPAQUE: Final = " object at "
+NO_SYNC: Final = "no_sync"
+STALE: Final = r"cache|old|prev|last|stale|saved|checkpoint|copy|snapshot|newest|settings|version"
+MOST_EQUAL: Final = 3
+MESSAGE: Final = re.compile(r"i?(send|recv)\b")
 PEER_IS_GONE: Final = re.compile(
-    r"Connection|BrokenPipe|EOFError|reset by peer|closed by", re.IGNORECASE
+    r"Connection|BrokenPipe|EOFError|reset by peer|closed by|has left", re.IGNORECASE
 )
 
 
@@ -81,28 +86,64 @@ def frames(texts: Iterable[str], own: Iterable[str]) -> tuple[Frame, ...]:
     return tuple(Frame(one["file"], int(one["line"]), one["function"]) for one in reversed(found))
 
 
-def of_slow(looked: Looked, program: Program) -> tuple[int, str]:
-    """Return line and cause of a job that is slow: where the rank is that the others wait for."""
-    line, cause = of_hang(looked, program)
-    return line, cause if cause in ("lock", "deadlock of messages") else "slow rank"
+def of_slow(looked: Looked, program: Program) -> tuple[str, int, str]:
+    """Return ranks, line and cause of a job that is slow: whom the others wait for."""
+    ranks, line, cause = of_hang(looked, program)
+    if cause in ("lock", "deadlock of messages"):
+        return ranks, line, cause
+    stack = looked.suspects[0].stack
+    if looked.others and not BLOCKS.search(program.text(line)):
+        other = max(looked.others, key=lambda one: count(one.ranks)).stack
+        own = [frame for frame in stack if frame not in other]
+        line = own[0].line if own else line
+    return ranks, line, "slow rank"
 
 
-def of_hang(looked: Looked, program: Program) -> tuple[int, str]:
-    """Return line and cause of a job that hangs."""
-    suspect = looked.suspects[0]
-    other = max(looked.others, key=lambda one: len(one.stack), default=None)
+def of_hang(looked: Looked, program: Program) -> tuple[str, int, str]:
+    """Return ranks, line and cause of a job that hangs."""
+    suspect, others = looked.suspects[0], [each for each in looked.others if each.stack]
     if not suspect.stack:
-        return _of_gone(looked, other, program)
-    if other is not None and other.stack and _communicates(suspect, program):
-        return _of_diverging(suspect, other, looked, program)
+        other = max(others, key=lambda one: count(one.ranks), default=None)
+        return suspect.ranks, *_of_gone(looked, other, program)
     line = suspect.stack[-1].line
-    return line, _cause_of_wait(looked, line, program)
+    holders = [each for each in others if count(each.ranks) < count(suspect.ranks)]
+    if not suspect.waits and holders and _cause_of_wait(looked, line, program) == "lock":
+        return holders[0].ranks, holders[0].stack[-1].line, "lock"
+    if others and suspect.waits:
+        other = max(others, key=lambda one: count(one.ranks))
+        return suspect.ranks, *_of_diverging(suspect, other, looked, program)
+    return suspect.ranks, line, _cause_of_wait(looked, line, program)
 
 
-def _communicates(at: At, program: Program) -> bool:
-    inner = at.stack[-1]
-    words = f"{at.waits} {inner.function} {program.text(inner.line)}"
-    return bool(at.waits) or bool(COMMUNICATION.search(words))
+def cut(at: At) -> At:
+    """Return where ranks call what they wait in, without the frames inside of that."""
+    call = at.waits.split(" ")[0]
+    for place, frame in enumerate(at.stack):
+        name = frame.function.strip("_")
+        if place and (name == call or (not call and COMMUNICATION.fullmatch(name))):
+            return at._replace(stack=at.stack[:place], waits=at.waits or name)
+    return at
+
+
+def merged(found: Iterable[At]) -> list[At]:
+    """Return ranks at one place together, those first that wait for nothing, fewest ranks first."""
+    alike: dict[tuple[tuple[Frame, ...], bool], list[At]] = {}
+    for one in found:
+        alike.setdefault((one.stack, bool(one.waits)), []).append(one)
+    groups = [
+        At(",".join(each.ranks for each in same), stack, same[0].waits)
+        for (stack, _), same in alike.items()
+    ]
+    return sorted(groups, key=lambda one: (bool(one.waits), count(one.ranks)))
+
+
+def count(ranks: str) -> int:
+    """Return how many ranks a set has, as answers write it: `0-2,5`."""
+    total = 0
+    for part in ranks.split(","):
+        low, _, high = part.partition("-")
+        total += int(high) - int(low) + 1 if low.isdecimal() and high.isdecimal() else 1
+    return total
 
 
 def _cause_of_wait(looked: Looked, line: int, program: Program) -> str:
@@ -128,8 +169,15 @@ def _of_gone(looked: Looked, other: At | None, program: Program) -> tuple[int, s
     outer = other.stack[0].line if other and other.stack else 1
     ways = [*program.exits(1, len(program.lines))]
     by_rank = [each for each in ways if program.is_guarded(each)]
+    on_the_way = [
+        each
+        for frame in (other.stack if other else ())
+        for each in program.exits(1, frame.line)
+        if program.function(each.lineno) is program.function(frame.line)
+        and not isinstance(each, ast.Continue)
+    ]
     killing = [each for each in ways if ENDS.search(head(each))]
-    for choice in (by_rank, killing, ways):
+    for choice in (on_the_way, by_rank, killing, ways):
         if choice:
             return min(choice, key=lambda each: abs(each.lineno - outer)).lineno, cause
     loop = next((block for block, _ in program.branches(outer) if isinstance(block, ast.For)), None)
@@ -141,30 +189,46 @@ def _of_gone(looked: Looked, other: At | None, program: Program) -> tuple[int, s
 def _of_diverging(suspect: At, other: At, looked: Looked, program: Program) -> tuple[int, str]:
     """Where a rank went another way than the rest: what encloses only one of the two places."""
     usual = CAUSE_OF_VERDICT.get(looked.verdict, "mismatched collective")
-    pairs = zip(suspect.stack, other.stack, strict=False)
-    here, there = next(
-        ((mine, its) for mine, its in pairs if mine != its), (suspect.stack[-1], other.stack[-1])
-    )
+    if MESSAGE.match(other.waits) and not MESSAGE.match(suspect.waits):
+        return other.stack[-1].line, "deadlock of messages"
+    pairs = [*zip(suspect.stack, other.stack, strict=False)]
+    place = next((at for at, (mine, its) in enumerate(pairs) if mine != its), len(pairs) - 1)
+    here, there = pairs[place]
     if here == there:
         return program.rank_dependent(here.line) or here.line, usual
-    if here.function != there.function:
-        return here.line, usual
     mine, its = program.branches(here.line), program.branches(there.line)
     for block, part in mine:
         if (block, part) not in its and isinstance(block, ast.ExceptHandler):
             return block.lineno, "swallowed exception"
-    for block, part in its:
-        if (block, part) not in mine:
-            return _of_missed(block, here.line, program, usual)
-    return here.line, usual
+    only_theirs = [block for block, part in its if (block, part) not in mine]
+    if only_theirs:
+        return _of_missed(only_theirs, here.line, program, usual)
+    return _of_ahead(suspect.stack[place:], other.stack[place:], program, usual)
 
 
-def _of_missed(block: ast.AST, here: int, program: Program, usual: str) -> tuple[int, str]:
-    """Of a rank that is not in a block in which all the others are."""
-    if isinstance(block, ast.Try):
-        handler = block.handlers[0] if block.handlers else block
-        return handler.lineno, "swallowed exception"
-    if isinstance(block, ast.For | ast.While):
+def _of_ahead(
+    mine: Sequence[Frame], its: Sequence[Frame], program: Program, usual: str
+) -> tuple[int, str]:
+    """Of a rank that is at another line of the same block: it has left something out."""
+    here, there = mine[0], its[0]
+    first, last = sorted((here.line, there.line))
+    skips = [each for each in program.exits(first, last) if isinstance(each, ast.Continue)]
+    if skips:
+        return skips[0].lineno, "early exit"
+    inside = [block for frame in its[1:] for block, _ in program.branches(frame.line)]
+    if here.line > there.line and inside:
+        return _of_missed(inside, here.line, program, usual)
+    return (mine[-1] if here.line < there.line else here).line, usual
+
+
+def _of_missed(
+    blocks: Sequence[ast.AST], here: int, program: Program, usual: str
+) -> tuple[int, str]:
+    """Of a rank that has left the blocks in which all the others are."""
+    loops = [block for block in blocks if isinstance(block, ast.For | ast.While)]
+    if loops and loops[0].lineno <= program.says(NO_SYNC) <= (loops[0].end_lineno or 0):
+        return program.says(NO_SYNC), "missed sync"
+    for block in loops:
         leaves = [
             each
             for each in program.exits(block.lineno, block.end_lineno or block.lineno)
@@ -172,8 +236,12 @@ def _of_missed(block: ast.AST, here: int, program: Program, usual: str) -> tuple
         ]
         if leaves:
             return leaves[0].lineno, "early exit"
-        return program.rank_dependent(block.lineno) or block.lineno, "uneven batches"
-    return getattr(block, "lineno", here), usual
+    caught = [block for block in blocks if isinstance(block, ast.Try) and block.handlers]
+    if caught:
+        return caught[0].handlers[0].lineno, "swallowed exception"
+    if loops and not re.search(r"\.(items|keys|values)\(\)", head(loops[0])):
+        return loops[0].lineno, "uneven batches"
+    return getattr(next(iter(blocks)), "lineno", here), usual
 
 
 # Wrong values
@@ -190,6 +258,27 @@ def odd_ranks(watch: Mapping[str, Any]) -> str:
     if strange and len(strange) < len(values):
         return ",".join(str(one["ranks"]) for one in strange)
     return ""
+
+
+def repeated_ranks(watch: Mapping[str, Any]) -> str:
+    """Return the ranks that have the value of a lower one, where most values differ."""
+    sets = [str(one["ranks"]).split(",") for one in watch.get("values") or []]
+    if len(sets) < MOST_EQUAL or any("-" in each for ranks in sets for each in ranks):
+        return ""
+    return ",".join(sorted((each for ranks in sets for each in ranks[1:]), key=int))
+
+
+def all_ranks(watch: Mapping[str, Any]) -> str:
+    """Return all ranks where no two have the same value."""
+    found = [str(one["ranks"]) for one in watch.get("values") or []]
+    alone = len(found) > MOST_EQUAL and all(each.isdecimal() for each in found)
+    return ",".join(found) if alone else ""
+
+
+def cause_of_all(watch: Mapping[str, Any]) -> str:
+    """Return why no two ranks have the same value: perhaps the same things in another order."""
+    texts = {"".join(sorted(str(one["value"]))) for one in watch["values"]}
+    return "mismatched collective" if len(texts) == 1 else "missed sync"
 
 
 def is_strange(watch: Mapping[str, Any]) -> bool:
@@ -224,6 +313,18 @@ def root_of(odd: Mapping[str, str], line: int, program: Program) -> tuple[str, a
     return found
 
 
+def made_by_rank(
+    node: ast.stmt, values: Mapping[str, Mapping[str, Any]], program: Program
+) -> ast.stmt | None:
+    """Return where a statement's source comes from that shows no value, but is made by rank."""
+    for name in used(node):
+        texts = [str(one["value"]) for one in values.get(name, {}).get("values") or []]
+        for made in program.assignments(name, node.lineno):
+            if len(texts) == 1 and OPAQUE in texts[0] and RANK.search(head(made)):
+                return made
+    return None
+
+
 def entered(node: ast.stmt | None, program: Program) -> str:
     """Return the function of the program that gives a statement its value, "" for none."""
     names = called(node) if node is not None else []
@@ -242,7 +343,7 @@ def cause_of_value(node: ast.stmt | None, program: Program, *, nan: bool) -> str
         return "swallowed exception"
     if COMMUNICATION.search(text):
         return "missed sync"
-    if re.search(r"cache|old|prev|last|stale|saved|checkpoint|copy|snapshot", text):
+    if re.search(STALE, text):
         return "stale value"
     return "wrong data"
 

@@ -24,7 +24,7 @@ import anyio
 
 from dap_mux.pure.protocol.messages import Framer, Message, decode, encode_frame, plain
 
-_PATCH: Final = "own['attach']"  # in the expression that patches a rank
+PATCH: Final = "own['attach']"  # in the expression that patches a rank
 _ASKS_STACKS: Final = "def stacks(every_thread"  # in the one that asks a rank where it is
 _PLACES: Final = 8  # at which ranks are
 _STEPS: Final = frozenset({"next", "stepIn", "stepOut"})
@@ -91,6 +91,8 @@ class FakeRank(asyncio.Protocol):
     """One connection."""
 
     everyone: Final[set[FakeRank]] = set()
+    numbers: Final[dict[int, int]] = {}
+    """Which rank it is, by its port."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """A client has come: debugpy speaks first."""
@@ -139,7 +141,7 @@ class FakeRank(asyncio.Protocol):
 
     def _told(self, expression: str) -> bytes:
         """Answer what the session asks by itself."""
-        if _PATCH in expression:
+        if PATCH in expression:
             return _PATCHED
         return _STACKS[self._port % _PLACES] if _ASKS_STACKS in expression else _NOTHING
 
@@ -205,11 +207,13 @@ class FakeRank(asyncio.Protocol):
         self._transport.write(encode_frame(f'{head}"{command}"'.encode() + body + b"}"))
 
 
-async def serve(count: int) -> None:
+async def serve(count: int, kind: type[FakeRank] = FakeRank) -> None:
     """Listen on `count` ports for ever."""
     loop = asyncio.get_running_loop()
-    servers = [await loop.create_server(FakeRank, "127.0.0.1", 0) for _ in range(count)]
-    print(json.dumps([server.sockets[0].getsockname()[1] for server in servers]), flush=True)
+    servers = [await loop.create_server(kind, "127.0.0.1", 0) for _ in range(count)]
+    ports = [server.sockets[0].getsockname()[1] for server in servers]
+    kind.numbers.update((port, number) for number, port in enumerate(ports))
+    print(json.dumps(ports), flush=True)
     await asyncio.Event().wait()
 
 

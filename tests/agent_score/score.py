@@ -1,0 +1,102 @@
+"""What was named, against what is expected; the tables of docs/agents.md."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from tests.agent_score.expected import BUGS, RANKS, Bug
+from tests.why_score.page import changed
+from tests.why_score.ranks import ROOT
+from tests.why_score.results import ranks_of
+
+PAGE: Final = ROOT / "docs" / "agents.md"
+RESULTS: Final = ROOT / "build" / "agent-score.jsonl"
+BEGIN: Final = "<!-- The score: written by `make agent-score`. -->"
+END: Final = "<!-- The end of the score. -->"
+TOOLS, BASELINE = WAYS = ("tools", "baseline")
+HEAD: Final = ("bug", "symptom", "by the tools", "calls", "KB", "by py-spy and logs", "KB")
+ALL: Final = "rank, line, cause"
+NONE: Final = "-"
+Json = dict[str, Any]
+Key = tuple[str, str]
+
+
+class Right(NamedTuple):
+    """Which parts of an answer are right."""
+
+    rank: bool
+    line: bool
+    cause: bool
+
+    def __str__(self) -> str:
+        """Name them, as a cell of the table."""
+        return ", ".join(name for name, is_right in self._asdict().items() if is_right) or NONE
+
+
+def right(bug: Bug, found: Mapping[str, Any]) -> Right:
+    """Compare an answer with what is expected."""
+    named = found["named"]
+    ranks = ranks_of(named["ranks"], RANKS) if named["ranks"] else frozenset()
+    return Right(
+        ranks == ranks_of(bug.ranks, RANKS),
+        Path(named["file"]).name == bug.path.name and named["line"] in bug.lines,
+        named["cause"] == bug.cause,
+    )
+
+
+def kept(path: Path = RESULTS) -> dict[Key, Json]:
+    """Return the answers that are there, by bug and way."""
+    lines = path.read_text("utf-8").splitlines() if path.exists() else []
+    return {(one["bug"], one["way"]): one for one in map(json.loads, lines)}
+
+
+def summary(found: Mapping[Key, Json], bugs: Sequence[Bug], way: str) -> str:
+    """Return how many bugs were found."""
+    asked = [(bug, one) for bug in bugs if (one := found.get((bug.name, way)))]
+    score = [right(bug, one) for bug, one in asked]
+    both = sum(one.rank and one.line for one in score)
+    return (
+        f"rank and line in {both} of {len(asked)}, cause in {sum(one.cause for one in score)}, "
+        f"all three in {sum(all(one) for one in score)}"
+    )
+
+
+def row(bug: Bug, found: Mapping[Key, Json]) -> str:
+    """Return a bug's row of the table."""
+    by_tools, by_hand = (found[bug.name, way] for way in WAYS)
+    cells = (
+        f"`{bug.name}`{' (late)' * bug.late}",
+        bug.symptom,
+        str(right(bug, by_tools)),
+        str(by_tools["calls"]),
+        f"{by_tools['bytes'] / 1024:.1f}",
+        str(right(bug, by_hand)),
+        f"{by_hand['bytes'] / 1024:.0f}",
+    )
+    return f"| {' | '.join(cells)} |"
+
+
+def part(found: Mapping[Key, Json], first: str) -> str:
+    """Return what stands between the marks; `first`: the score before any change of a rule."""
+    early, late = ([bug for bug in BUGS if bug.late is each] for each in (False, True))
+    most = [max(found[bug.name, TOOLS][key] for bug in BUGS) for key in ("calls", "bytes")]
+    lines = [
+        f"- by the tools, first run: {first}",
+        f"- by the tools, after rules were changed: {summary(found, early, TOOLS)}",
+        f"- by the tools, bugs that came after the last change: {summary(found, late, TOOLS)}",
+        f"- by py-spy and logs: {summary(found, BUGS, BASELINE)}",
+        f"- at most {most[0]} calls and {most[1] / 1024:.0f} KB of answers for a bug",
+        "",
+        f"| {' | '.join(HEAD)} |",
+        f"|{'---|' * len(HEAD)}",
+        *(row(bug, found) for bug in BUGS),
+    ]
+    return "\n".join([BEGIN, *lines, END])
+
+
+def write(found: Mapping[Key, Json], first: str) -> None:
+    """Write the tables to the page."""
+    PAGE.write_text(changed(PAGE.read_text("utf-8"), part(found, first), BEGIN, END), "utf-8")
