@@ -17,9 +17,9 @@ from dap_mux.client import DapClient
 from dap_mux.pure.insight.why.verdicts import EXIT_CODES
 from tests.real.driving import joined
 from tests.real.reports.recording import TRAIN, WITHIN, record, report_of, with_launcher
+from tests.support.planted_secrets import FORMS
 from tests.support.processes.commands import LIMIT, User, line_of, listed
 from tests.support.processes.run_command import start
-from tests.support.planted_secrets import FORMS
 
 pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.timeout(180)]
 ROOT: Final = Path(__file__).resolve().parents[3]
