@@ -10,7 +10,7 @@ asks for it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -29,20 +29,21 @@ if TYPE_CHECKING:
 
     from dap_mux.cluster.launcher import LaunchedJob
     from dap_mux.cluster.local import LocalCluster
+    from dap_mux.session.hosted_ranks import Recorded
     from dap_mux.session.job import Job
 
 
-async def serve_adapter(options: AdapterOptions) -> int:
+async def serve_adapter(options: AdapterOptions, opens: Callable[[Path], Recorded]) -> int:
     """Serve the editor on standard input and output until it has left or the job has ended.
 
-    Raises DapMuxError if the input is not DAP.
+    `opens` reads a report, which a `launch` may name. Raises DapMuxError if the input is not DAP.
     """
     config = options.config
     set_up_log(config.verbosity, config.log_dir, config.log)
     settings = settings_of(config, ranks_from_client=True)
     avoid = range(config.base_port, config.base_port + 1024)
     async with open_session(config, settings, avoid=avoid) as session:
-        finder = Finder(session, config)
+        finder = Finder(session, config, opens)
         editor = await beside(finder.run(), _serve(session, finder))
     if editor.fault:
         raise DapMuxError(f"closed standard input, where DAP was expected: {editor.fault}")
@@ -70,8 +71,9 @@ class Finder:
 
     _tasks: TaskGroup
 
-    def __init__(self, session: Session, config: Config) -> None:
+    def __init__(self, session: Session, config: Config, opens: Callable[[Path], Recorded]) -> None:
         self._session = session
+        self._opens = opens
         self._config = config
         self._cluster: LocalCluster | LaunchedJob | None = None
         self._job: Job | None = None
@@ -91,7 +93,9 @@ class Finder:
     async def _find(self, request: FindRanks) -> None:
         try:
             config = self._config.with_launch(request.arguments, Path.cwd())
-            if request.command == "launch":
+            if request.command == "launch" and request.arguments.get("report"):
+                self._show(request, config)
+            elif request.command == "launch":
                 await self._launch(request, config)
             else:
                 await self._attach(request, config)
@@ -118,6 +122,13 @@ class Finder:
         sources.announce_ranks(self._session)
         self._tasks.start_soon(sources.run, self._session)
         self._answer(request, settings=settings)
+
+    def _show(self, request: FindRanks, config: Config) -> None:
+        from dap_mux.session.hosted_ranks import recorded_settings, show
+
+        recording = self._opens(Path(str(request.arguments["report"])))
+        show(self._session, recording)
+        self._answer(request, settings=recorded_settings(config))
 
     async def _launch(self, request: FindRanks, config: Config) -> None:
         from dap_mux.system.temporary_folders import log_folder

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from math import inf
 from typing import Final, Protocol
 
+from msgspec.structs import replace
+
 from dap_mux.cluster.records import DEFAULT_GROUP
-from dap_mux.engine import inputs
+from dap_mux.engine import Settings, inputs
 from dap_mux.engine.outputs import Connect
 from dap_mux.pure.endpoint import Endpoint
 from dap_mux.pure.protocol.messages import (
@@ -20,8 +23,9 @@ from dap_mux.pure.protocol.messages import (
     encode,
     encode_frame,
 )
-from dap_mux.session.session import Session
+from dap_mux.session.session import Session, settings_of
 from dap_mux.shell.links import RankLink
+from dap_mux.system.config import Config
 
 Said = Event | Request | Response
 GONE: Final = "the rank is not there"
@@ -35,6 +39,31 @@ class HostedRank(Protocol):
 
     def heard(self, request: Message) -> None:
         """The session has sent a request."""
+
+
+class Recorded(Protocol):
+    """A recording, as `HostedRanks` shows it."""
+
+    about: str
+
+    @property
+    def ranks(self) -> Mapping[int, HostedRank]:
+        """Its ranks, by number."""
+
+    def begin(self, stage: HostedRanks) -> None:
+        """Show the last stop."""
+
+
+def show(session: Session, recording: Recorded) -> None:
+    """Have a session show a recording."""
+    session.tell(recording.about, lasting=True)
+    recording.begin(HostedRanks(session, recording.ranks))
+
+
+def recorded_settings(config: Config) -> Settings:
+    """Return the settings for a recording: no time-out threatens it, and it lasts."""
+    never = {"clock_patience": 0.0, "library_patience": 0.0, "release_after": 0.0}
+    return replace(settings_of(config), lingers=inf, **never)
 
 
 class HostedRanks:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from argparse import Namespace
 from pathlib import Path
 
-from msgspec.structs import replace
-
 from dap_mux.frontends.cli.console import InlineConsole
 from dap_mux.frontends.cli.execution import execute, load_config
 from dap_mux.frontends.cli.join import controller
@@ -14,9 +12,9 @@ from dap_mux.frontends.report.recording import Recording
 from dap_mux.frontends.report.report_file import MAX_FILE, read
 from dap_mux.pure.errors import UsageError
 from dap_mux.session.attach import serve
-from dap_mux.session.hosted_ranks import HostedRanks
+from dap_mux.session.hosted_ranks import recorded_settings, show
 from dap_mux.session.job import announce
-from dap_mux.session.session import open_session, settings_of
+from dap_mux.session.session import open_session
 from dap_mux.session.terminal_output import say, set_up_log
 from dap_mux.system.config import Config
 from dap_mux.system.user_files import check_regular
@@ -24,10 +22,11 @@ from dap_mux.system.user_files import check_regular
 
 def main(args: Namespace) -> int:
     """Serve a report until a signal comes. Raises UsageError for a file that is none."""
-    return execute(_serve, (_recording(Path(args.file)), load_config(args), args))
+    return execute(_serve, (recording_of(Path(args.file)), load_config(args), args))
 
 
-def _recording(path: Path) -> Recording:
+def recording_of(path: Path) -> Recording:
+    """Read a report. Raises UsageError."""
     try:
         with path.open("rb") as file:
             check_regular(path, path.stat())
@@ -40,13 +39,9 @@ def _recording(path: Path) -> Recording:
 async def _serve(options: tuple[Recording, Config, Namespace]) -> int:
     recording, config, args = options
     set_up_log(config.verbosity, config.log_dir, config.log)
-    # Nothing of a recording runs: no time-outs threaten it, and no library is loaded.
-    never = {"clock_patience": 0.0, "library_patience": 0.0, "release_after": 0.0}
-    settings = replace(settings_of(config), lingers=float("inf"), **never)
-    async with open_session(config, settings) as session:
+    async with open_session(config, recorded_settings(config)) as session:
         say(f"a recording of {len(recording.ranks)} ranks ({args.file}) on {session.address}")
-        session.tell(recording.about, lasting=True)
-        recording.begin(HostedRanks(session, recording.ranks))
+        show(session, recording)
         console = InlineConsole(config, shows_output=True) if args.console else None
         # With one debugger that stays, the other commands find ranks that are attached.
         keeper = None if console else await controller(session.file, config, {}, "dap-mux open")

@@ -6,7 +6,7 @@ from argparse import Namespace
 from collections.abc import Callable, Coroutine
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -20,6 +20,9 @@ from dap_mux.system.config import (
     RerunOptions,
     RunOptions,
 )
+
+if TYPE_CHECKING:
+    from dap_mux.frontends.report.recording import Recording
 
 
 def run(args: Namespace) -> int:
@@ -70,7 +73,12 @@ def adapter(args: Namespace) -> int:
     with without_collections():
         from dap_mux.session.adapter import serve_adapter
 
-    return execute(serve_adapter, AdapterOptions(load_config(args)))
+    def opens(path: Path) -> Recording:
+        from dap_mux.frontends.cli.open_report import recording_of  # few editors need it
+
+        return recording_of(path)
+
+    return execute(partial(serve_adapter, opens=opens), AdapterOptions(load_config(args)))
 
 
 def run_options(args: Namespace) -> RunOptions:

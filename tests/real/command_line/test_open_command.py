@@ -208,6 +208,23 @@ def _shows(editor: LiveEditor, line: int) -> bool:
     return editor.model.arrow is not None and editor.model.arrow[1] == line
 
 
+async def test_an_editor_opens_a_report_by_itself(user: User) -> None:
+    report = user.folder / "report.dapmux"
+    report.write_bytes(sample())
+    adapter = await user.start("adapter", piped=True)
+    client = adapter.editor()
+    with pytest.raises(RequestFailed, match="cannot read missing"):
+        await client.handshake({"report": "missing"}, launch=True)
+    await client.close()
+    adapter = await user.start("adapter", piped=True)
+    client = adapter.editor()
+    await client.handshake({"report": str(report)}, launch=True)
+    (row, *_) = await listed(client, "state", *["stopped"] * 3, "exited")
+    await goes(client, "stepBack", row["threadId"], *["stopped"] * 3, "running")
+    await client.disconnect()
+    assert (await adapter.ends()).code == 0
+
+
 # Files that are none, or harm.
 
 

@@ -66,7 +66,7 @@ def asked_by_launch(folder: Path) -> set[str]:
         names |= arguments.names
     launched = Asked(launcher="python3", module="m")
     launcher_job(Config.load(), launched)
-    return names | launched.names | {"launcher"}
+    return names | launched.names | {"launcher", "report"}
 
 
 def of_debugpy() -> set[str]:
