@@ -235,6 +235,15 @@ def _mcp(parser: ArgumentParser) -> None:
         metavar="S",
         help="over HTTP an agent drives no longer S seconds after its last call (300)",
     )
+    parser.add_argument(
+        "--install-skill",
+        nargs="?",
+        const=Path(".claude/skills"),
+        type=Path,
+        metavar="DIR",
+        help="write DIR/dap-mux/SKILL.md, which tells an agent how to debug a job, and end "
+        "(default: .claude/skills)",
+    )
 
 
 def _cast(parser: ArgumentParser) -> None:
@@ -522,7 +531,7 @@ COMMANDS: tuple[Command, ...] = (
         "tools for a coding agent, on stdin and stdout",
         "mcp:main",
         _mcp,
-        examples=("mcp", "mcp --session localhost:5677", "mcp --http 5680"),
+        examples=("mcp", "mcp --session localhost:5677", "mcp --http 5680", "mcp --install-skill"),
     ),
     Command(
         "doctor",

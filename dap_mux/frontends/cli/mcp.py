@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import socket
 import sys
 from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
 from typing import Final
 
 from dap_mux.frontends.cli.execution import execute, load_config, seconds_of
@@ -16,7 +19,7 @@ from dap_mux.pure.errors import DapMuxError, UsageError
 from dap_mux.pure.rank_sets.rank_rows import Row
 from dap_mux.system.config import Config
 from dap_mux.system.session_files import SessionFile, session_folder
-from dap_mux.system.user_files import own_folder, token_of
+from dap_mux.system.user_files import new_file, own_folder, token_of
 
 # As in the extra [mcp] of pyproject.toml, like `lsp.PACKAGES`.
 PACKAGES: Final = ("mcp>=2,<3",)
@@ -76,6 +79,8 @@ class CommandLine:
 def main(args: Namespace) -> int:
     """Serve until the agent's client closes the pipe, over HTTP until Ctrl-C."""
     config = load_config(args)
+    if args.install_skill is not None:
+        return _install_skill(args.install_skill / "dap-mux")
     try:
         from dap_mux.frontends.mcp.server import make_server
     except ModuleNotFoundError as error:
@@ -85,6 +90,22 @@ def main(args: Namespace) -> int:
         make_server(CommandLine(config), args.session or "").run("stdio")
         return 0
     return execute(_serve, (args, config))
+
+
+def _install_skill(folder: Path) -> int:
+    """Write what an agent needs to know. Raises UsageError."""
+    text = files("dap_mux.frontends.mcp").joinpath("SKILL.md").read_text("utf-8")
+    path = folder / "SKILL.md"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        handle, new = new_file(folder, ".SKILL-")
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        new.replace(path)  # a link that somebody put there leads nowhere
+    except OSError as error:
+        raise UsageError(f"--install-skill: {path} cannot be written: {error.strerror}") from None
+    print(path)
+    return 0
 
 
 async def _serve(options: tuple[Namespace, Config]) -> int:
