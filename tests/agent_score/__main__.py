@@ -23,13 +23,16 @@ from mcp import Client
 from dap_mux.frontends.cli.mcp import CommandLine
 from dap_mux.frontends.mcp.server import make_server
 from dap_mux.system.config import Config
-from tests.agent_score import baseline
+from tests.agent_score import baseline, simulated
 from tests.agent_score.agent import Agent
 from tests.agent_score.expected import BUGS, Bug
 from tests.agent_score.jobs import Running, printed, running
 from tests.agent_score.rules import Named
 from tests.agent_score.score import (
     BASELINE,
+    FEW,
+    MANY,
+    OF_MANY,
     RESULTS,
     TOOLS,
     WAYS,
@@ -105,10 +108,13 @@ async def main(words: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.agent_score", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("--page", action="store_true", help="write the score to docs/agents.md")
+    parser.add_argument("--many", action="store_true", help="at 512 simulated ranks")
     parser.add_argument("--early", action="store_true", help="without the bugs that came late")
     parser.add_argument("--way", action="append", choices=WAYS, help="both if not given")
     options = parser.parse_args(words)
-    for bug in BUGS:
+    if options.many:
+        await look_at_many()
+    for bug in BUGS if not (options.many or options.page) else ():
         chosen = not options.names or bug.name in options.names
         if chosen and not (options.early and bug.late):
             for way in options.way or WAYS:
@@ -129,11 +135,24 @@ async def _keep(bug: Bug, way: str) -> None:
     except (AssertionError, TimeoutError) as error:
         print(f"{bug.name}, {way}: not run: {error}", flush=True)
         return
+    _write(bug, found)
+
+
+def _write(bug: Bug, found: Json) -> None:
     RESULTS.parent.mkdir(exist_ok=True)
     with RESULTS.open("a", encoding="utf-8") as out:
         out.write(json.dumps(found) + "\n")
-    named, calls = found["named"], found["calls"]
+    named, calls, way = found["named"], found["calls"], found["way"]
     print(f"{bug.name}, {way}, {calls} calls: {right(bug, found)}: {named}", flush=True)
+
+
+async def look_at_many() -> None:
+    """Look for some bugs at 512 ranks that answer as eight real ones did."""
+    for bug in BUGS:
+        if bug.name in OF_MANY and (bug.name, MANY) not in kept():
+            few, many = await simulated.look(bug, by_tools)
+            _write(bug, {**few, "way": FEW})
+            _write(bug, {**many, "way": MANY})
 
 
 if __name__ == "__main__":

@@ -255,8 +255,8 @@ class Agent:
         body = body if alone else await self._moved(body)
         ranks = ",".join(one["ranks"] for one in body.get("stopped", ()))
         found = {one["expression"]: one for one in body.get("watches", ())}
-        if body.get("others") and alone:
-            found = {name: {**one, "outliers": ranks} for name, one in found.items()}
+        if body.get("others") and alone and names[0] in found:
+            found[names[0]]["outliers"] = ranks
         return found
 
     async def _from(

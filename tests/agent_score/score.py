@@ -17,6 +17,15 @@ RESULTS: Final = ROOT / "build" / "agent-score.jsonl"
 BEGIN: Final = "<!-- The score: written by `make agent-score`. -->"
 END: Final = "<!-- The end of the score. -->"
 TOOLS, BASELINE = WAYS = ("tools", "baseline")
+FEW, MANY = "few", "many"
+"""The agent in a session that has attached to ranks: to those of a job, and to 512 like them."""
+OF_MANY: Final = (
+    "empty_prefetch",
+    "pool_worker_exits",
+    "early_stopping",
+    "swallowed_parse_error",
+    "uneven_files",
+)
 HEAD: Final = ("bug", "symptom", "by the tools", "calls", "KB", "by py-spy and logs", "KB")
 ALL: Final = "rank, line, cause"
 NONE: Final = "-"
@@ -64,6 +73,16 @@ def summary(found: Mapping[Key, Json], bugs: Sequence[Bug], way: str) -> str:
     )
 
 
+def of_many(found: Mapping[Key, Json]) -> str:
+    """Return what was found at 512 ranks."""
+    asked = [(found[name, FEW], found[name, MANY]) for name in OF_MANY if (name, MANY) in found]
+    same = sum(few["calls"] == many["calls"] for few, many in asked)
+    largest = max((many["bytes"] for _, many in asked), default=0)
+    bugs = [bug for bug in BUGS if bug.name in OF_MANY]
+    told = summary(found, bugs, MANY)
+    return f"{told}; as many calls as at 8 in {same}; at most {largest / 1024:.0f} KB"
+
+
 def row(bug: Bug, found: Mapping[Key, Json]) -> str:
     """Return a bug's row of the table."""
     by_tools, by_hand = (found[bug.name, way] for way in WAYS)
@@ -88,6 +107,7 @@ def part(found: Mapping[Key, Json], first: str) -> str:
         f"- by the tools, after rules were changed: {summary(found, early, TOOLS)}",
         f"- by the tools, bugs that came after the last change: {summary(found, late, TOOLS)}",
         f"- by py-spy and logs: {summary(found, BUGS, BASELINE)}",
+        f"- by the tools, at 512 simulated ranks: {of_many(found)}",
         f"- at most {most[0]} calls and {most[1] / 1024:.0f} KB of answers for a bug",
         "",
         f"| {' | '.join(HEAD)} |",
