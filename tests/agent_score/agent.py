@@ -179,25 +179,22 @@ class Agent:
         return body
 
     async def _of_exception(self, held: Mapping[str, str], text: str) -> Named:
+        """Of a rank that an exception holds, where that is raised in the program's own code."""
         body = await self._call("stacks", ranks=held["ranks"])
         files = body.get("files", [])
         stack = next((frames(one["stack"], files) for one in body.get("stacks", ())), ())
-        if not stack:
-            _, _, line = held.get("place", "").rpartition(":")
-            return Named(
-                held["ranks"], held.get("path", ""), int(line or 0), cause_of_exception(text)
-            )
-        inner = stack[-1]
-        path = next(path for path in files if path.endswith(f"/{inner.file}"))
+        path, line = held.get("path", ""), int(held.get("place", "").rpartition(":")[2] or 0)
+        if stack:
+            path = next(each for each in files if each.endswith(f"/{stack[-1].file}"))
+            line = stack[-1].line
         program = await self._source(path)
         if PEER_IS_GONE.search(text):
-            return Named(held["ranks"], path, inner.line, "early exit")
-        return Named(
-            held["ranks"],
-            path,
-            inner.line,
-            cause_of_exception(f"{text} {program.text(inner.line)}"),
-        )
+            return Named(held["ranks"], path, line, "early exit")
+        cause = cause_of_exception(f"{text} {program.text(line)}")
+        loops = [block for block, _ in program.branches(line) if isinstance(block, ast.For)]
+        if cause == "dead worker" and loops:  # a signal tells of it, whatever the line
+            line = loops[-1].lineno
+        return Named(held["ranks"], path, line, cause)
 
     # A wrong value
 
