@@ -81,8 +81,8 @@ async def _waiting(camera: Camera, job: FakeJob, count: int) -> None:
     await camera.take(f"mesh-{count}-waits", EDITOR)
     await window.command("View: Close All Editors")
     await window.command("Ranks: Why Is My Job Not Moving?")
-    answer = window.page.locator(".tab", has_text="Why Is My Job Not Moving?")
-    await answer.wait_for()
+    answer = await window.webview("#sentence")
+    await answer.locator("#evidence li").first.wait_for()
     await camera.take(f"why-{count}", EDITOR)
     await window.command("View: Close All Editors")
 
