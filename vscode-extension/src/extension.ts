@@ -17,6 +17,7 @@ import { registerConfigurationProvider } from './debug/configurationProvider';
 import { InstallStep } from './installStep';
 import { LanguageServer } from './languageClient';
 import { log } from './log';
+import { registerMcpProvider } from './mcpProvider';
 import { RankSessions } from './ranks/rankSession';
 import { TerminalCommand } from './terminalCommand';
 import { registerRanks } from './views/index';
@@ -42,6 +43,7 @@ export function activate(context: vscode.ExtensionContext): void {
     registerWalkthroughCommand(),
     registerDoctorCommand(context),
     registerAnnouncementServer(context),
+    registerMcpProvider(),
   );
   registerRanks(context, sessions);
   server.start();
