@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import sys
 from typing import Final
 
 import pytest
@@ -10,6 +12,7 @@ import pytest
 from dap_mux.client import DapClient
 from tests.real.agents.agent import TRAIN, Agent, in_memory, over_stdio
 from tests.support.processes.commands import LIMIT, User, line_of, listed
+from tests.support.processes.proc_net import free_ports
 from tests.support.processes.run_command import start
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(120)]
@@ -141,6 +144,26 @@ async def test_looking_pauses_and_starts_nobody(
             assert not agent.failed, answer
         await agent.does("compare", expression="rank")
         assert await states(watch) == ["running"] * 2
+
+
+@pytest.mark.slow
+async def test_start_attaches_to_ranks_that_listen(user: User) -> None:
+    port = str(free_ports(1))
+    words = ["-m", "debugpy", "--listen", f"127.0.0.1:{port}", user.script(TRAIN)]
+    rank = await asyncio.create_subprocess_exec(
+        sys.executable, *words, env={**user.environ, "RANK": "0"}, stdout=asyncio.subprocess.DEVNULL
+    )
+    user.others.append(rank)
+    async with over_stdio(user) as agent:
+        attach = {"command": [f"127.0.0.1:{port}"], "attach": True}
+        await agent.does("start", **attach, request_id="1")
+        await agent.until("wait_for_stop", "state", "still running", wait=1)
+        await agent.does("breakpoints", action="set", place=f"{user.folder}/train.py:7")
+        await agent.does("go", action="continue", ranks="all", request_id="2", wait=25)
+        stop = await agent.until("wait_for_stop", "state", "stopped")
+        assert stop["stopped"][0]["place"] == "train.py:7"
+        await agent.does("start", command=["127.0.0.1:1", "x:y"], attach=True, request_id="3")
+        assert agent.failed
 
 
 async def test_over_stdio_a_job_starts_and_its_client_leaves_it_running(user: User) -> None:
