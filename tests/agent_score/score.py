@@ -30,6 +30,12 @@ HEAD: Final = ("bug", "symptom", "by the tools", "calls", "KB", "by py-spy and l
 ALL: Final = "rank, line, cause"
 NONE: Final = "-"
 Json = dict[str, Any]
+NOTHING: Final[Json] = {
+    "named": {"ranks": "", "file": "", "line": 0, "cause": ""},
+    "calls": 0,
+    "bytes": 0,
+}
+"""Of a bug that was not looked for."""
 Key = tuple[str, str]
 
 
@@ -85,7 +91,7 @@ def of_many(found: Mapping[Key, Json]) -> str:
 
 def row(bug: Bug, found: Mapping[Key, Json]) -> str:
     """Return a bug's row of the table."""
-    by_tools, by_hand = (found[bug.name, way] for way in WAYS)
+    by_tools, by_hand = (found.get((bug.name, way), NOTHING) for way in WAYS)
     cells = (
         f"`{bug.name}`{' (late)' * bug.late}",
         bug.symptom,
@@ -101,7 +107,10 @@ def row(bug: Bug, found: Mapping[Key, Json]) -> str:
 def part(found: Mapping[Key, Json], first: str) -> str:
     """Return what stands between the marks; `first`: the score before any change of a rule."""
     early, late = ([bug for bug in BUGS if bug.late is each] for each in (False, True))
-    most = [max(found[bug.name, TOOLS][key] for bug in BUGS) for key in ("calls", "bytes")]
+    most = [
+        max(found.get((bug.name, TOOLS), NOTHING)[key] for bug in BUGS)
+        for key in ("calls", "bytes")
+    ]
     lines = [
         f"- by the tools, first run: {first}",
         f"- by the tools, after rules were changed: {summary(found, early, TOOLS)}",
