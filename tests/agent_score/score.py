@@ -82,6 +82,8 @@ def summary(found: Mapping[Key, Json], bugs: Sequence[Bug], way: str) -> str:
 def of_many(found: Mapping[Key, Json]) -> str:
     """Return what was found at 512 ranks."""
     asked = [(found[name, FEW], found[name, MANY]) for name in OF_MANY if (name, MANY) in found]
+    if not asked:
+        return ""
     same = sum(few["calls"] == many["calls"] for few, many in asked)
     largest = max((many["bytes"] for _, many in asked), default=0)
     bugs = [bug for bug in BUGS if bug.name in OF_MANY]
@@ -116,7 +118,7 @@ def part(found: Mapping[Key, Json], first: str) -> str:
         f"- by the tools, after rules were changed: {summary(found, early, TOOLS)}",
         f"- by the tools, bugs that came after the last change: {summary(found, late, TOOLS)}",
         f"- by py-spy and logs: {summary(found, BUGS, BASELINE)}",
-        f"- by the tools, at 512 simulated ranks: {of_many(found)}",
+        *([f"- by the tools, at 512 simulated ranks: {told}"] if (told := of_many(found)) else []),
         f"- at most {most[0]} calls and {most[1] / 1024:.0f} KB of answers for a bug",
         "",
         f"| {' | '.join(HEAD)} |",
