@@ -2,32 +2,23 @@
 
 from __future__ import annotations
 
-from argparse import REMAINDER, ArgumentParser, BooleanOptionalAction, _ActionsContainer
+from argparse import ArgumentParser, BooleanOptionalAction, _ActionsContainer
 from collections.abc import Callable
 from pathlib import Path
 
 from msgspec import Struct
 
+from dap_mux.frontends.cli.job_arguments import (
+    SESSION,
+    flag,
+    record_arguments,
+    run_arguments,
+    save_arguments,
+)
 from dap_mux.system.config import OPTIONS, Option
 
-RUN_USAGE = """\
-dap-mux run [-n N] [OPTIONS] SCRIPT [ARGS...]
-       dap-mux run [-n N] [OPTIONS] -m MODULE [ARGS...]
-       dap-mux run [OPTIONS] -- LAUNCHER [ARGS...]"""
-SESSION = "HOST:PORT or a session file (default: the only running session)"
 SOURCES = "{sources}"
 """In help, what `parser.name_sources` puts in its place: to import all sources takes a while."""
-RUN_NOTES = """\
-A LAUNCHER (torchrun, mpirun, srun, ...) runs as typed, and the ranks it starts are debugged.
-Exits with the job's exit code (128+S for a rank ended by signal S), 125 if dap-mux itself fails,
-2 for usage errors."""
-
-RECORD_USAGE = "dap-mux record [OPTIONS] -- LAUNCHER [ARGS...]"
-RECORD_NOTES = """\
-Writes the report and beside it a page, report.html. Exits with the job's exit code; with that of
-the verdict, as `why` does, for a job that was ended because it hangs; 125 if dap-mux itself fails,
-2 for usage errors."""
-
 DOCTOR_NOTES = """\
 Exits with 0 if no problem was found, 1 if a cause was found. Ranks are not affected."""
 
@@ -59,10 +50,6 @@ class Command(Struct, frozen=True):
     examples: tuple[str, ...] = ()
 
 
-def _flag(parser: _ActionsContainer, name: str, about: str) -> None:
-    parser.add_argument(name, action="store_true", help=about)
-
-
 def _words(
     parser: ArgumentParser, count: str, about: str, ranks: str = "as an option instead"
 ) -> None:
@@ -70,99 +57,6 @@ def _words(
     parser.add_argument("arguments", nargs=count, metavar="ARG", help=f"{SESSION}; {about}")
     parser.add_argument("--session", metavar="SESSION", help="as an option instead")
     parser.add_argument("--ranks", metavar="RANKS", help=ranks)
-
-
-def _run(parser: ArgumentParser) -> None:
-    parser.usage = RUN_USAGE
-    parser.epilog = RUN_NOTES
-    parser.add_argument("-n", dest="world_size", metavar="N", help="number of ranks to start (1)")
-    _dial_and_comm(parser)
-    parser.add_argument(
-        "--hold",
-        nargs="?",
-        const="on",
-        metavar="S",
-        help="hold each rank at an uncaught exception for S seconds (300), so that a debugger can "
-        "attach (default: only ranks that have had one)",
-    )
-    parser.add_argument(
-        "--end-json",
-        type=Path,
-        metavar="FILE",
-        help="write to FILE which rank of a job that fails failed first",
-    )
-    parser.add_argument(
-        "--why-after",
-        metavar="S",
-        help="look every S seconds whether the job hangs while nobody watches, and say why",
-    )
-    surface = parser.add_mutually_exclusive_group()
-    _flag(surface, "--headless", "only serve editors (default)")
-    _flag(
-        surface, "--console", "open a console here; waiting ranks stop at the script's first line"
-    )
-    # Both take all arguments that follow: they are the job's own.
-    parser.add_argument(
-        "-m",
-        dest="module",
-        nargs=REMAINDER,
-        metavar="MODULE ...",
-        help="run a module instead of a script",
-    )
-    parser.add_argument(
-        "command", nargs=REMAINDER, metavar="SCRIPT ...", help="the script and its arguments"
-    )
-
-
-def _dial_and_comm(parser: ArgumentParser) -> None:
-    _flag(
-        parser,
-        "--dial",
-        "ranks connect to the session instead of listening: no ports, less memory, faster",
-    )
-    parser.add_argument(
-        "--comm",
-        choices=("off", "time"),
-        default="",
-        help="record which communication calls of torch are open, for `why` (default: off)",
-    )
-
-
-def _record(parser: ArgumentParser) -> None:
-    parser.usage = RECORD_USAGE
-    parser.epilog = RECORD_NOTES
-    for flag, dest, metavar, about in (
-        ("--break", "breaks", "PLACE", "look at FILE:LINE[, CONDITION], and continue"),
-        ("--compare", "compare", "EXPR", "compare an expression across ranks at each stop"),
-    ):
-        parser.add_argument(
-            flag, dest=dest, action="append", default=[], metavar=metavar, help=about
-        )
-    parser.add_argument(
-        "--trace",
-        dest="traces",
-        action="append",
-        default=[],
-        nargs=2,
-        metavar=("FILE:LINE", "TEXT"),
-        help="print TEXT with its {expressions} there, without a stop",
-    )
-    _flag(parser, "--on-exception", "look at uncaught exceptions")
-    parser.add_argument(
-        "--on-hang",
-        metavar="S",
-        help="look every S seconds whether the job hangs; if so, say why and end it",
-    )
-    parser.add_argument("--to", metavar="FILE", help="where the report goes (report.dapmux)")
-    parser.add_argument(
-        "--plan", type=Path, metavar="FILE", help="a TOML file with these options, for all but this"
-    )
-    _dial_and_comm(parser)
-
-
-def _save(parser: ArgumentParser) -> None:
-    parser.add_argument("file", nargs="?", metavar="FILE", help="the report (report.dapmux)")
-    parser.add_argument("--session", metavar="SESSION", help=SESSION)
 
 
 def _attach(parser: ArgumentParser) -> None:
@@ -173,12 +67,12 @@ def _attach(parser: ArgumentParser) -> None:
         help="HOST:PORT, HOST:FIRST-LAST, HOST:FIRST+COUNT or @ranks.json; "
         f"{SOURCES} or dial:COUNT; or GROUP=ENDPOINT",
     )
-    _flag(parser, "--console", "open a console here")
+    flag(parser, "--console", "open a console here")
 
 
 def _open(parser: ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="a report that `dap-mux record` has written")
-    _flag(parser, "--console", "open a console here")
+    flag(parser, "--console", "open a console here")
 
 
 def _rerun(parser: ArgumentParser) -> None:
@@ -284,8 +178,8 @@ def _stacks(parser: ArgumentParser) -> None:
         dest="which_threads",
         help="a rank's main thread only (default), or all of its Python threads",
     )
-    _flag(parser, "--library", "show the frames of libraries")
-    _flag(
+    flag(parser, "--library", "show the frames of libraries")
+    flag(
         parser,
         "--watch",
         "look every two seconds, and show it again when it has changed, until Ctrl-C",
@@ -300,7 +194,7 @@ def _why(parser: ArgumentParser) -> None:
     )
     parser.epilog = WHY_NOTES
     _words(parser, "*", "a rank set; or endpoints as for `attach`, such as pid:4711,4712")
-    _flag(
+    flag(
         parser,
         "--attach",
         "of a session: attach a debugger for the answer, if there is none; of endpoints: "
@@ -370,7 +264,7 @@ def add_arguments(parser: ArgumentParser, command: Command) -> None:
 
 
 def _json(parser: ArgumentParser) -> None:
-    _flag(parser, "--json", "print JSON")
+    flag(parser, "--json", "print JSON")
 
 
 def _options(parser: ArgumentParser, command: str | None = None) -> None:
@@ -408,7 +302,7 @@ COMMANDS: tuple[Command, ...] = (
         "run",
         "start ranks on this machine and debug them",
         "session_commands:run",
-        _run,
+        run_arguments,
         failure=125,
         examples=(
             "run -n 4 train.py --epochs 3",
@@ -442,7 +336,7 @@ COMMANDS: tuple[Command, ...] = (
         "record",
         "run a launcher's job unattended, and keep what its ranks do in a report",
         "record:record",
-        _record,
+        record_arguments,
         failure=125,
         examples=(
             "record --on-exception --on-hang 60s -- torchrun --nproc-per-node 4 train.py",
@@ -454,7 +348,7 @@ COMMANDS: tuple[Command, ...] = (
         "save",
         "save what a session shows now as a report",
         "record:save",
-        _save,
+        save_arguments,
         examples=("save", "save now.dapmux --session localhost:5677"),
     ),
     Command(

@@ -40,7 +40,7 @@ def record(args: Namespace) -> int:
 
     if not args.launcher:
         raise UsageError(f"record needs a launcher behind --, for example: {EXAMPLE}")
-    plan = plan_of(args)
+    plan = _plan(args)
     path, launcher = destination(plan.to), tuple(args.launcher)
     hang = seconds_of("--on-hang", plan.on_hang) if plan.on_hang else None
     folders = tuple(str(Path(each).absolute().parent) for each in launched_program(launcher)[:1])
@@ -66,11 +66,12 @@ def record(args: Namespace) -> int:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def plan_of(args: Namespace) -> Plan:
+def _plan(args: Namespace) -> Plan:
     """Return what the file says and the flags add. Raises UsageError."""
-    from dap_mux.frontends.report.plan import Plan, read_plan
+    from dap_mux.frontends.report.plan import plan_of
+    from dap_mux.system.config.config import read_toml
 
-    plan = read_plan(args.plan) if args.plan else Plan()
+    plan = plan_of(read_toml(args.plan) if args.plan else {}, str(args.plan))
     return replace(
         plan,
         breaks=plan.breaks + args.breaks,

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -12,7 +11,6 @@ import msgspec
 from dap_mux.frontends.console.breakpoints import Breakpoint, find_file
 from dap_mux.pure.errors import UsageError
 from dap_mux.rank.redaction import kind_of
-from dap_mux.system.config.config import read_toml
 
 DEFAULT_FILE: Final = "report.dapmux"
 _BRACES: Final = re.compile(r"\{([^{}]*)\}")
@@ -32,12 +30,12 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="keba
     to: str = DEFAULT_FILE
 
 
-def read_plan(path: Path) -> Plan:
-    """Read the file. Raises UsageError."""
+def plan_of(table: Mapping[str, object], label: str) -> Plan:
+    """Read what is in the file of this name. Raises UsageError."""
     try:
-        return msgspec.convert(read_toml(path), Plan)
+        return msgspec.convert(table, Plan)
     except msgspec.ValidationError as error:
-        raise UsageError(f"{path}: {error}") from None
+        raise UsageError(f"{label}: {error}") from None
 
 
 def breakpoints_of(plan: Plan, folders: Sequence[str]) -> dict[str, list[dict[str, Any]]]:

@@ -143,6 +143,7 @@ async def test_no_secret_is_in_either_file(user: User) -> None:
 async def test_save_pauses_and_continues_nobody(user: User) -> None:
     path = user.script(TRAIN + "while True:\n    time.sleep(0.01)\n")
     run = await start(user, path, n=2)
+    await run.session()
     waiting = await user.does("save", "waiting.dapmux")
     assert waiting.code == 0, waiting.err
     states = {at.state for at in report_of(user, "waiting.dapmux").stops[0].at}
