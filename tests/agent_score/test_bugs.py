@@ -102,7 +102,8 @@ async def test_it_hangs(user: User, bug: Bug) -> None:
     async def still() -> float:
         nonlocal since, before
         now = (run.out, await lines(user, bug))
-        if now != before:
+        begins = bug.ranks != "all" and len(set(now[1].values())) == 1  # in a slow start, say
+        if now != before or begins:
             since, before = clock(), now
         return clock() - since
 
