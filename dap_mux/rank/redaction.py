@@ -111,8 +111,8 @@ _NAME: Final = "|".join(f"(?:{pattern})" for _, pattern in NAMES)
 _START: Final = r"(?:(?<![A-Za-z0-9])|(?<=[a-z])(?=[A-Z]))"
 # A value behind its name: `api_key = "..."`, `"password": "..."`, `PASSWORD=...`, `password: ...`.
 QUOTED: Final = (
-    rf"{_START}(?i:(?P<name>{_NAME}))['\"]?\]?\s*(?::|=>?)\s*[rRbBfFuU]{{0,2}}"
-    r"(?P<quote>['\"])(?P<value>(?:\\.|(?!(?P=quote)).)+)"
+    rf"{_START}(?i:(?P<name>{_NAME}))(?:\\?['\"])?\]?\s*(?::|=>?)\s*[rRbBfFuU]{{0,2}}"
+    r"(?P<quote>\\?['\"])(?P<value>(?:(?!(?P=quote))(?:\\.|.))+)"
 )
 BARE: Final = (
     rf"{_START}(?i:(?P<name>{_NAME}))(?:\s*:\s+|=(?!=))"
@@ -127,8 +127,8 @@ _PLAIN: Final = re.compile(
 
 
 _ESCAPED: Final = re.compile(r"\\[nrt]")
-_GAP: Final = "\uffff"
-"""Behind a line's end as `repr` writes it, whose letter is part of no word; no character."""
+_GAP: Final = "\x1f"
+"""White space behind a line's end as `repr` writes it, whose letter is part of no word."""
 
 
 def redacted(text: str, name: str = "") -> str:

@@ -30,10 +30,11 @@ NAMES: Final = (
 )
 """In a rank: the variables of the frame that it is stopped in."""
 PIECE: Final = (
-    "(lambda t: (len(t), __import__('zlib').crc32(t.encode('utf-8', 'replace')), "
+    "(lambda t: '%d %d %s' % (len(t), __import__('zlib').crc32(t.encode('utf-8', 'replace')), "
     "t[{offset}:{end}]))(repr({name}))"
 )
-"""In a rank: a part of a text, with what tells the whole text from another rank's."""
+"""In a rank: a part of a text, with what tells the whole text from another rank's; as one text,
+because debugpy cuts those in a tuple."""
 
 
 class Looking:
@@ -264,9 +265,9 @@ class _Part(NamedTuple):
     def of(self, result: Body) -> Body:
         """Return a value's part; `of`: how many characters there are, where that is more."""
         one = {"ranks": result["ranks"], "outlier": result["outlier"]}
-        found = _literal(result["value"]) if self.parse else None
-        if isinstance(found, tuple):
-            return {**one, "value": self._shown(str(found[2])), "of": found[0]}
+        found = str(_literal(result["value"])).split(" ", 2) if self.parse else []
+        if len(found) == 3 and found[0].isdecimal():
+            return {**one, "value": self._shown(found[2]), "of": int(found[0])}
         value = str(result["value"])
         count = len(value)
         whole = f"{MAX_REPR} or more" if count > MAX_REPR else count

@@ -99,8 +99,8 @@ async def test_the_user_alone_can_have_them_shown(
             for tool in (await agent.client.list_tools()).tools:
                 assert "secret" not in json.dumps(tool.input_schema)
             await agent.does("breakpoints", action="set", place="step")
-            moved = await agent.does("go", action="continue", request_id="1", wait=25)
-            assert moved["state"] == "stopped"
+            await agent.does("go", action="continue", request_id="1", wait=25, ranks="all")
+            await agent.until("wait_for_stop", "state", "stopped")
             for answer in (
                 await agent.does("compare", expression="'<' + token"),
                 await agent.does("values", names=["'-'.join(['', token])"], offset=9),

@@ -148,7 +148,7 @@ async def test_every_tool_has_its_command(user: User) -> None:
         if tool == "values":
             assert [one["value"] for one in body["results"]] == ["0", "1"]
         if tool == "go":
-            assert "10" in json.dumps(body), body
+            assert "\\n-> " in json.dumps(body), body
 
 
 async def test_the_skill_is_installed_where_no_extra_is_needed(user: User) -> None:

@@ -69,6 +69,8 @@ async def look(agent: Agent, line: int) -> None:
     [piece] = (await agent.does("values", names=["big"], offset=9_999_999, length=9))["values"]
     [result] = piece["results"]
     assert (result["ranks"], result["value"], result["of"]) == ("0-3", "xx'", 10_000_002)
+    [piece] = (await agent.does("values", names=["big"], offset=5000, length=2000))["values"]
+    assert piece["results"][0]["value"] == "x" * 2000
     [names] = (await agent.does("values"))["names"]
     assert {"loss: int", "n: int"} <= {*names["names"]}
     told = await agent.does("stacks")
