@@ -19,10 +19,14 @@ export function registerMcpProvider(api: Newer = vscode as Newer): vscode.Dispos
   const { McpStdioServerDefinition: Definition, lm } = api;
   const nothing = new vscode.Disposable(() => undefined);
   if (!Definition || !lm?.registerMcpServerDefinitionProvider) return nothing;
-  return lm.registerMcpServerDefinitionProvider(MCP_PROVIDER, {
-    provideMcpServerDefinitions: async () => {
-      const found = await lookForDapMux(vscode.workspace.workspaceFolders?.[0]);
-      return serverStarts(found).map(({ label, command, args }) => new Definition(label, command, args));
-    },
-  });
+  try {
+    return lm.registerMcpServerDefinitionProvider(MCP_PROVIDER, {
+      provideMcpServerDefinitions: async () => {
+        const found = await lookForDapMux(vscode.workspace.workspaceFolders?.[0]);
+        return serverStarts(found).map(({ label, command, args }) => new Definition(label, command, args));
+      },
+    });
+  } catch {
+    return nothing; // VS Code 1.100 has it as a proposal, which throws
+  }
 }
