@@ -20,6 +20,10 @@ _NUMBER: Final = re.compile(
 )
 
 
+_MORE: Final = re.compile(r" +\([\d,]+ more like it in [^)\n]+\)$", re.MULTILINE)
+"""Behind the newest of lines that a rank has left out."""
+
+
 class LogPlace(NamedTuple):
     """A line of a source file."""
 
@@ -64,18 +68,27 @@ class Outliers:
             said = self._places.get(place) or Recent(MAX_TEXTS)
             self._places[place] = said
             for line in group:
-                said[hash(line.text)] = said.get(hash(line.text), set()).union(line.ranks)
+                text = _said(line)
+                said[text] = said.get(text, set()).union(line.ranks)
             _mark(group, said)
 
 
 def _mark(group: list[LogLine], said: Mapping[int, set[DebuggeeId]]) -> None:
     heard = set().union(*said.values())
-    now = [said[hash(line.text)] for line in group]
+    now = [said[_said(line)] for line in group]
     common = [ranks for ranks in now if 2 * len(ranks) > len(heard)]
-    far = _far({rank_of(rank): line.text for line in group for rank in line.ranks})
+    far = _far({rank_of(rank): _own(line) for line in group for rank in line.ranks})
     for line, ranks in zip(group, now, strict=True):
         other = ranks not in common and any(one.isdisjoint(line.ranks) for one in common)
         line.outlier = other or rank_of(line.ranks[0]) in far
+
+
+def _own(line: LogLine) -> str:
+    return _MORE.sub("", line.text)
+
+
+def _said(line: LogLine) -> int:
+    return hash(_own(line))
 
 
 def _far(texts: Mapping[RankId, str]) -> set[RankId]:

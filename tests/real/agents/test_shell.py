@@ -20,7 +20,7 @@ ROOT: Final = Path(__file__).resolve().parents[3]
 SKILL: Final = (ROOT / "dap_mux/frontends/mcp/SKILL.md").read_text("utf-8")
 PAGE: Final = (ROOT / "docs/agents.md").read_text("utf-8")
 BLOCK: Final = re.compile(r"^## (\w[^\n]*)\n.*?^```sh\n(.*?)```", re.MULTILINE | re.DOTALL)
-ROW: Final = re.compile(r"^\| `(\w+)` \|.*?\|.*?\| (.*) \|$", re.MULTILINE)
+ROW: Final = re.compile(r"^\| `(\w+)` \| (?:yes|no) \|.*?\| (.*) \|$", re.MULTILINE)
 LOOP: Final = """\
 import os, time
 rank = int(os.environ["RANK"])

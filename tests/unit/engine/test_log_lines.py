@@ -45,6 +45,12 @@ def test_a_number_that_is_far_from_the_others() -> None:
     assert marked(Outliers(), *lines) == ["loss nan"]
 
 
+def test_a_line_that_stands_for_others_is_that_line() -> None:
+    lines = line("step 5: m  (1,204 more like it in 0.06 s)", 0), line("step 5: m", 1, 3)
+    assert marked(Outliers(), *lines) == []
+    assert marked(Outliers(), *lines, line("step 5: mm", 2)) == ["step 5: mm"]
+
+
 def test_a_rank_that_is_a_step_behind_or_ahead_is_none() -> None:
     outliers = Outliers()
     assert marked(outliers, line("step 4", 0, 1, 2)) == []
