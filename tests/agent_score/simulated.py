@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from tests.agent_score.expected import RANKS, Bug
 from tests.agent_score.jobs import Running, settled
-from tests.agent_score.recorded import HOST, Recorder
+from tests.agent_score.recorded import HOST, Recorder, peers_of
 from tests.support.processes.commands import LIMIT, User, listed
 from tests.support.processes.proc_net import free_ports, listens
 from tests.support.processes.waiting import until
@@ -73,9 +73,10 @@ async def _record(bug: Bug, by_tools: Look, path: Path) -> Json:
         job = await stack.enter_async_context(attached(user, served, bug.path))
         await settled(job, rests=bug.symptom == "hang")
         found = [await by_tools(job, bug) for _ in range(LOOKS)]
+        told = {rank: each.answers for rank, each in enumerate(recorders)}
+        peers = await asyncio.to_thread(peers_of, told)
     usual = max({*range(RANKS)} - ranks_of(bug.ranks, RANKS))
-    told = {rank: each.answers for rank, each in enumerate(recorders)}
-    text = json.dumps({"usual": usual, "told": told})
+    text = json.dumps({"usual": usual, "told": told, "peers": peers})
     await asyncio.to_thread(path.write_text, text, "utf-8")
     return found[0]
 
