@@ -25,6 +25,8 @@ OF_MANY: Final = (
     "early_stopping",
     "swallowed_parse_error",
     "uneven_files",
+    "resume_where_exists",
+    "lock_over_barrier",
 )
 HEAD: Final = ("bug", "symptom", "by the tools", "calls", "KB", "by py-spy and logs", "KB")
 ALL: Final = "rank, line, cause"

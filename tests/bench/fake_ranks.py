@@ -48,7 +48,7 @@ VALUES: Final = {
     "object": _value(_TENSOR, 7),
 }
 _PATCHED: Final = _value("True True 4242:17")  # all of the patches, and which process it is
-_NOTHING: Final = _value("{}")  # what our own expressions find
+NOTHING: Final = _value("{}")  # what our own expressions find
 
 
 def _stacks(place: int) -> bytes:
@@ -143,7 +143,7 @@ class FakeRank(asyncio.Protocol):
         """Answer what the session asks by itself."""
         if PATCH in expression:
             return _PATCHED
-        return _STACKS[self._port % _PLACES] if _ASKS_STACKS in expression else _NOTHING
+        return _STACKS[self._port % _PLACES] if _ASKS_STACKS in expression else NOTHING
 
     def _say_the_time(self) -> None:
         """An event by itself, on an idle connection; the clock is the same in every process."""
