@@ -11,6 +11,7 @@ from dap_mux.pure.insight.why.evidence import (
     Call,
     Collective,
     Evidence,
+    Process,
     RankEvidence,
     Sample,
     Thread,
@@ -126,3 +127,24 @@ def test_malformed_members_are_unknown(members: Any) -> None:
     call = Call("comm.barrier()", "mpi4py.MPI.Comm.barrier", {}, {"size": 2, "members": members})
     assert edges(rank(2, call=call), asleep()) == {0: [1]}
     assert edges(rank(2, call=call), asleep(), asleep()) == {0: []}
+
+
+def over_sockets(function: str, *peers: int, at: int) -> RankEvidence:
+    """A rank in a collective of the job's own, which reads what the first of its peers sends."""
+    calls = {"state": "S", "system_call": "recvfrom", "file": f"socket:[{peers[0]}]"}
+    main = Thread("MainThread", True, [(0, 0, 40), (0, 1, 50)], **calls)  # type: ignore[arg-type]
+    ends = {f"socket:[{peer}]": (f"{at}:{peer}", f"{peer}:{at}") for peer in peers}
+    samples = [Sample(FILES, ["train", function], [main])] * 3
+    return RankEvidence(nth(at), samples=samples, processes=[Process(at, "S", connections=ends)])
+
+
+@pytest.mark.parametrize("many", [8, 512])
+def test_of_many_ranks_one_is_in_another_collective(many: int) -> None:
+    """Whom each rank waits for is known by the connections of their processes alone."""
+    found = {at: over_sockets("all_reduce", 0, at=at) for at in range(1, many)}
+    found[6] = over_sockets("barrier", 0, at=6)
+    found[0] = over_sockets("all_reduce", 6, *({*found} - {6}), at=0)
+    told = judge(Evidence({nth(at): one for at, one in found.items()}))
+    assert (told.name, told.suspects[0].ranks) == ("mismatched-collective", (nth(6),))
+    unseen = {nth(at): RankEvidence(nth(at), samples=one.samples) for at, one in found.items()}
+    assert judge(Evidence(unseen)).name == "undecided"

@@ -236,5 +236,7 @@ def _without_recorder(evidence: Evidence) -> list[RankId]:
 
 def _with_open_calls(evidence: Evidence) -> list[RankId]:
     """Return the ranks whose own record says in which calls they are, where it is what counts."""
-    lasts = [(one.rank, one.last) for one in evidence if evidence.by_calls and one.last]
+    if not evidence.by_calls:
+        return []
+    lasts = [(one.rank, one.last) for one in evidence if one.last]
     return [rank for rank, last in lasts if any(call.state != DONE for call in last.calls or ())]
