@@ -26,7 +26,7 @@ def step(loss):
     return loss
 
 
-step(rank + 0.5)
+step(rank + 0.5)  # start
 while not Path("go").exists():
     time.sleep(0.01)
 print("end", rank)
@@ -58,6 +58,19 @@ async def held(driver: Driver, program: Path) -> None:
     )
 
 
+async def stack(driver: Driver, rank: int) -> list[tuple[str, int]]:
+    """Return the frames of a rank's only thread, as `stacks` shows them."""
+    body = await driver.client.request("stacks", {"ranks": str(rank)}, timeout=START_UP)
+    frames = body["threads"][0]["branches"][0]["frames"]
+    return [(frame["name"], frame["line"]) for frame in frames if not frame["library"]]
+
+
+def left(program: Path) -> list[tuple[str, int]]:
+    """Return the frames that the exception has left."""
+    path = str(program)
+    return [("<module>", line_of(path, "start")), ("step", line_of(path, "fail"))]
+
+
 async def test_it_is_shown_with_its_locals_and_continue_ends_it_alone(
     start: Start, program: Path
 ) -> None:
@@ -65,6 +78,7 @@ async def test_it_is_shown_with_its_locals_and_continue_ends_it_alone(
     async with driving([agent.record["port"] for agent in agents]) as driver:
         await held(driver, program)
         assert await driver.value(2, "loss") == "2.5"
+        assert await stack(driver, 2) == left(program)
         stop = await driver.client.wait_event("stopped", timeout=START_UP)
         assert stop["threadId"] == driver.row(2)
         assert "ValueError" in stop.get("text", "") + stop.get("description", "")
@@ -83,6 +97,7 @@ async def test_the_last_editor_leaves_and_it_ends(start: Start, program: Path) -
         [agent.record["port"] for agent in agents], exceptions=["uncaught"]
     ) as driver:
         await held(driver, program)
+        assert await stack(driver, 2) == left(program)
         await driver.leave()
         assert await agents[2].ends() == 1
         assert "held" not in agents[2].text()

@@ -81,13 +81,13 @@ class Place:
     Its attributes have the same names as those of a frame.
     """
 
-    def __init__(self, frame: FrameType) -> None:
+    def __init__(self, frame: FrameType, line: int = 0) -> None:
         self._frame = frame
         self.f_builtins = frame.f_builtins
         self.f_code = frame.f_code
         self.f_globals = frame.f_globals
         self.f_lasti = frame.f_lasti
-        self.f_lineno = frame.f_lineno or 0
+        self.f_lineno = line or frame.f_lineno or 0
 
     @property
     def itself(self) -> FrameType:
@@ -158,7 +158,8 @@ def walk(every_thread: bool) -> list[tuple[int, list[Place], bool]]:
             if (every_thread or ident == main) and not _is_debuggers(ident):
                 frames = _frames(frame, debuggers)
                 is_running = bool(frames) and frames[-1] is frame
-                walked.append((ident, [*map(Place, frames)], is_running))
+                places = _places_of_exception(ident, debuggers) or [*map(Place, frames)]
+                walked.append((ident, places, is_running))
         current.clear()
     return [one for one in walked if _is_of_the_program(one[1]) or _has_ended(one[1])]
 
@@ -178,6 +179,22 @@ def _frames(frame: FrameType | None, debuggers: tuple[str, ...]) -> list[FrameTy
     del frames[MAX_FRAMES:]
     frames.reverse()
     return frames
+
+
+def _places_of_exception(ident: int, debuggers: tuple[str, ...]) -> list[Place]:
+    """Return the frames of the exception at which debugpy has stopped a thread; all may be over.
+
+    Private interface of debugpy, which shows the same frames to its clients.
+    """
+    try:
+        manager = sys.modules["pydevd"].get_global_debugger().suspended_frames_manager
+        stopped = manager.get_frames_list(getattr(thread_of(ident), "__pydevd_id__", None))
+        lines, at_exception = stopped.frame_id_to_lineno, stopped.trace_obj is not None
+    except (AttributeError, KeyError):  # most threads run, and most processes have no debugger
+        return []
+    places = [Place(each, lines.get(id(each), 0)) for each in stopped] if at_exception else []
+    own = [place for place in places if not place.path.startswith(debuggers)]
+    return own[:MAX_FRAMES][::-1]
 
 
 def _is_only_threading(frames: list[FrameType]) -> bool:
