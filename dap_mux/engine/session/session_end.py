@@ -114,6 +114,8 @@ class SessionEnd(Struct, eq=False):
         """Are there to be more? Where a rank's place says nothing against it, it was the program
         that has ended, and not what it ran in."""
         expected = any(rank.endpoint.way_down for rank in self._core.mains.values())
+        if self._core.recorded is not None:
+            return  # its ranks are shown as they ended
         if expected or self._core.settings.lingers == inf:
             self._notices.notice(WAITS)
         else:

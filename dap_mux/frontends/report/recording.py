@@ -10,12 +10,14 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from dap_mux.frontends.report.recorded_rank import ENDED, RecordedRank, Unanswered
-from dap_mux.frontends.report.report_file import At, Contents, Stop
+from dap_mux.frontends.report.report_file import At, Contents, Report, Stop
 from dap_mux.pure.errors import UsageError
 
 Body = dict[str, Any]
 MAX_RANKS: Final = 65_536
 ELSEWHERE: Final = At("", "running")
+OVER: Final = At("", "ended")
+THE_END: Final = "each rank is shown as it ended; variables and stacks need a stop"
 _RANKS: Final = re.compile(r"[0-9]{1,9}(-[0-9]{1,9})?(,[0-9]{1,9}(-[0-9]{1,9})?)*")
 _EXIT_CODE: Final = re.compile(r"exit code (-?[0-9]{1,5})")
 
@@ -59,24 +61,28 @@ class Recording:
     """The ranks of a report, at one of its stops; the last one is shown first."""
 
     def __init__(self, contents: Contents, name: str) -> None:
-        """Raise UsageError for a report that makes no sense, or has no stop."""
+        """Raise UsageError for a report that makes no sense, or has no rank."""
         self.texts = contents.texts
         self._report = report = contents.report
-        self.about = f"{name}, recorded {report.made}: {report.end}; `stepBack` goes back in it"
+        if not report.ranks:
+            raise UsageError(f"{name} has no rank to show: {report.end}")
         try:
             numbers = sorted({*report.ranks})
-            if len(numbers) != len(report.ranks) or not 0 < len(numbers) <= MAX_RANKS:
+            if len(numbers) != len(report.ranks) or len(numbers) > MAX_RANKS:
                 raise ValueError(f"it has {len(report.ranks)} ranks, or some twice")
             if numbers[0] < 0 or numbers[-1] >= 2**31:
                 raise ValueError("a rank is out of range")
             moments = [(stop, _places(stop, numbers)) for stop in contents.stops]
+            moments = [one for one in moments if not _all_over(one[1], numbers)]
+            self._moments = moments or [_end(report, numbers)]
             for why in (report.why, *(stop.why for stop in contents.stops)):
                 _check_why(why)
         except ValueError as error:
             raise UsageError(f"{name} is no report of dap-mux: {error}") from None
-        self._moments = [one for one in moments if not _all_over(one[1], numbers)]
-        if not self._moments:
-            raise UsageError(f"{name} has no stop to show: {report.end}")
+        told = f"{report.end}; `stepBack` goes back in it"
+        if not moments:
+            told = f"no rank stopped in it; {report.end_block or report.end}"
+        self.about = f"{name}, recorded {report.made}: {told}"
         self._place = len(self._moments) - 1
         self._next: int | None = None
         self.ranks = {number: RecordedRank(self, self._at(number)) for number in numbers}
@@ -131,6 +137,8 @@ class Recording:
     def _show(self, stage: Stage) -> None:
         stop, (place, most) = self._moments[self._place][0], (self._place + 1, len(self._moments))
         title = f"stop {place} of {most}, {stop.after_s:.1f} s after the start: {stop.title}"
+        if stop.title is THE_END:
+            title = THE_END
         verdict = self._report.why if place == most else {}
         stage.shown(title, stop.why or verdict, self._report.end)
 
@@ -140,6 +148,13 @@ class Recording:
         before = self._report.stops_before
         lost = f"; {before} stops before it were not kept" if before else ""
         return f"this is the first stop of the recording{lost}"
+
+
+def _end(report: Report, numbers: Sequence[int]) -> tuple[Stop, dict[int, At]]:
+    """Return how the ranks ended, as the stop of a report that has none. Raises ValueError."""
+    states = ((ranks, text.partition(", ")[2]) for text, ranks in report.states.items())
+    stop = Stop(0.0, THE_END, tuple(At(ranks, OVER.state, reason) for ranks, reason in states))
+    return stop, {**dict.fromkeys(numbers, OVER), **_places(stop, numbers)}
 
 
 def _places(stop: Stop, numbers: Sequence[int]) -> dict[int, At]:

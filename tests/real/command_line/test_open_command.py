@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from msgspec.structs import replace
 
 from dap_mux.client import DapClient, RequestFailed
 from dap_mux.frontends.report.report_file import At, Frame, Stop, Thread, Variable, packed
@@ -164,6 +165,25 @@ async def test_it_serves_until_it_is_interrupted(user: User) -> None:
     assert "the recording is closed" in command.err
 
 
+async def test_a_job_without_a_stop_is_shown_as_it_ended(user: User) -> None:
+    states = {"exited, exit code 0": "0-2", "exited, exit code 7": "3"}
+    report = replace(REPORT, states=states, end_block="rank 3: ValueError", why={})
+    command = await opened(user, packed(report, [], (), {}))
+    client = await command.client()
+    await client.handshake(ATTACH)
+    rows = await listed(client, "state", *["exited"] * 4)
+    assert [row["exitCode"] for row in rows] == [0, 0, 0, 7]
+    assert "no rank stopped in it; rank 3: ValueError" in command.err
+    for words in (("stacks",), ("compare", "loss"), ("cast", "all", "p loss")):
+        told = await user.does(*words)
+        assert "{3}: exited: exit code 7" in told.out + told.err, words
+    assert report.end in (await user.does("why")).err
+    (user.folder / "words").write_text("list\nbt\nback\nc\nquit\n")
+    done = await user.does("console", "-x", "words")
+    assert "no stopped ranks" in done.out
+    assert "no rank is stopped here" in done.out + done.err
+
+
 async def test_the_words_of_the_console_that_read(user: User) -> None:
     await (await opened(user)).session()
     script = user.folder / "words"
@@ -264,12 +284,15 @@ def of_ranks(ranks: str) -> bytes:
         (of_ranks("0-4000000000"), "are no ranks"),
         (of_ranks("0-999999999,0-999999999"), "two places at once"),
         (of_ranks("9"), "ranks 9 are unknown"),
-        (packed(REPORT, [], (), {}), "has no stop to show: rank 3 ended with exit code 7"),
+        (
+            packed(replace(REPORT, ranks=()), [], (), {}),
+            "has no rank to show: rank 3 ended with exit code 7",
+        ),
         (packed(REPORT, [Stop(1.0, "", (), why={"verdict": 1})], (), {}), "Expected `str`"),
     ],
     ids=[
         "truncated", "foreign", "climbing", "bomb", "nested", "absurd", "twice", "unknown",
-        "no-stop", "no-verdict",
+        "no-rank", "no-verdict",
     ],
 )  # fmt: skip
 async def test_a_bad_file_is_refused(user: User, data: bytes, says: str) -> None:
