@@ -6,7 +6,7 @@ is made in a tenth of a frozen dataclass's time.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
 from msgspec import Struct, field
@@ -264,11 +264,12 @@ class Notice(Struct, frozen=True, gc=False):
 class Recorded(Struct, frozen=True):
     """The ranks are a recording's. `why` was answered so at the stop that is shown, or {}.
 
-    `end`: how the job ended, in a sentence.
+    `end`: how the job ended, in a sentence. `output`: bodies of events for whoever attaches.
     """
 
     why: Mapping[str, object]
     end: str
+    output: Sequence[Mapping[str, str]] = ()
 
 
 class Shutdown(Struct, frozen=True, gc=False):

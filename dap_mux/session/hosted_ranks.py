@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from math import inf
 from typing import Final, Protocol
 
@@ -45,6 +45,8 @@ class Recorded(Protocol):
     """A recording, as `HostedRanks` shows it."""
 
     about: str
+    output: Sequence[Mapping[str, str]]
+    """The last lines that were printed, as bodies of `output`."""
 
     @property
     def ranks(self) -> Mapping[int, HostedRank]:
@@ -57,7 +59,7 @@ class Recorded(Protocol):
 def show(session: Session, recording: Recorded) -> None:
     """Have a session show a recording."""
     session.tell(recording.about, lasting=True)
-    recording.begin(HostedRanks(session, recording.ranks))
+    recording.begin(HostedRanks(session, recording.ranks, recording.output))
 
 
 def recorded_settings(config: Config) -> Settings:
@@ -69,8 +71,14 @@ def recorded_settings(config: Config) -> Settings:
 class HostedRanks:
     """The ranks of a session by number (`ReverseConnections`); each may come, go and come back."""
 
-    def __init__(self, session: Session, ranks: Mapping[int, HostedRank]) -> None:
+    def __init__(
+        self,
+        session: Session,
+        ranks: Mapping[int, HostedRank],
+        output: Sequence[Mapping[str, str]],
+    ) -> None:
         self._session = session
+        self._output = output
         self._ranks = ranks
         self._comings = 0
         self._there: set[int] = set()
@@ -94,7 +102,7 @@ class HostedRanks:
 
     def shown(self, title: str, why: Mapping[str, object], end: str) -> None:
         """Another stop of a recording is shown (`inputs.Recorded`)."""
-        self._session.driver.feed(inputs.Recorded(why, end))
+        self._session.driver.feed(inputs.Recorded(why, end, self._output))
         self._session.tell(title)
 
     def later(self, call: Callable[[], None]) -> None:

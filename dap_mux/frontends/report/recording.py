@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, Final, Protocol
 
 import msgspec
@@ -12,9 +15,14 @@ import msgspec
 from dap_mux.frontends.report.recorded_rank import ENDED, RecordedRank, Unanswered
 from dap_mux.frontends.report.report_file import At, Contents, Report, Stop
 from dap_mux.pure.errors import UsageError
+from dap_mux.pure.printable import one_line
 
 Body = dict[str, Any]
 MAX_RANKS: Final = 65_536
+MAX_LINES: Final = 1000
+"""Of output; the last are shown."""
+MAX_LINE: Final = 4000
+CATEGORIES: Final = ("stdout", "stderr")
 ELSEWHERE: Final = At("", "running")
 OVER: Final = At("", "ended")
 THE_END: Final = "each rank is shown as it ended; variables and stacks need a stop"
@@ -83,6 +91,7 @@ class Recording:
         if not moments:
             told = f"no rank stopped in it; {report.end_block or report.end}"
         self.about = f"{name}, recorded {report.made}: {told}"
+        self.output: Sequence[Mapping[str, str]] = _last_lines(contents)
         self._place = len(self._moments) - 1
         self._next: int | None = None
         self.ranks = {number: RecordedRank(self, self._at(number)) for number in numbers}
@@ -155,6 +164,21 @@ def _end(report: Report, numbers: Sequence[int]) -> tuple[Stop, dict[int, At]]:
     states = ((ranks, text.partition(", ")[2]) for text, ranks in report.states.items())
     stop = Stop(0.0, THE_END, tuple(At(ranks, OVER.state, reason) for ranks, reason in states))
     return stop, {**dict.fromkeys(numbers, OVER), **_places(stop, numbers)}
+
+
+def _last_lines(contents: Contents) -> list[dict[str, str]]:
+    """Return what was printed last, with the prefixes of a session, as bodies of `output`."""
+    lines: deque[tuple[str, str]] = deque(maxlen=MAX_LINES)
+    for one in contents.output:
+        category = one.category if one.category in CATEGORIES else "console"
+        said = one.ranks and len(contents.report.ranks) > 1
+        prefix = f"[{one_line(one.ranks[:MAX_LINE])}] " if said else ""
+        for line in one.text.removesuffix("\n").split("\n"):
+            lines.append((category, f"{prefix}{line[:MAX_LINE]}\n"))
+    return [
+        {"category": category, "output": "".join(line for _, line in group)}
+        for category, group in groupby(lines, itemgetter(0))
+    ]
 
 
 def _places(stop: Stop, numbers: Sequence[int]) -> dict[int, At]:

@@ -18,11 +18,11 @@ import pytest
 from msgspec.structs import replace
 
 from dap_mux.client import DapClient, RequestFailed
-from dap_mux.frontends.report.report_file import At, Frame, Stop, Thread, Variable, packed
+from dap_mux.frontends.report.report_file import At, Frame, Printed, Stop, Thread, Variable, packed
 from tests.support.clients.live_editor import LiveEditor, live
 from tests.support.editors import NvimDapModel, VSCodeModel
 from tests.support.processes.commands import LIMIT, Command, User, bodies, listed, threads
-from tests.support.reports.sample import PATH, REPORT, TEXT, WHY, at, sample
+from tests.support.reports.sample import PATH, REPORT, STOPS, TEXT, WHY, at, sample
 
 pytestmark = pytest.mark.real
 ATTACH: Final = {"justMyCode": True, "pathMappings": [{"localRoot": "/here", "remoteRoot": "."}]}
@@ -163,6 +163,22 @@ async def test_it_serves_until_it_is_interrupted(user: User) -> None:
     user.signal(command.process.pid, signal.SIGINT)
     assert (await command.ends()).code == 0
     assert "the recording is closed" in command.err
+
+
+async def test_whoever_attaches_is_shown_what_was_printed(user: User) -> None:
+    many = Printed("".join(f"step {n}\n" for n in range(1, 1200)), "stderr", "1")
+    output = (Printed("gone\n"), many, Printed("a\rb", "telemetry", "0-3"))
+    for data, shown in (
+        (sample(), ["[0-3] step 0\nlaunched\n"]),
+        (
+            packed(REPORT, STOPS, output, {}),
+            ["".join(f"[1] step {n}\n" for n in range(201, 1200)), "[0-3] a\rb\n"],
+        ),
+    ):
+        client, _ = await attached(await opened(user, data))
+        told = [each["output"] for each in bodies(client, "output")]
+        assert [text for text in told if not text.startswith("dap-mux: ")] == shown
+        await client.close()
 
 
 async def test_a_job_without_a_stop_is_shown_as_it_ended(user: User) -> None:
