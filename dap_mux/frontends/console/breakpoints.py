@@ -92,10 +92,11 @@ class Breakpoint:
         colon = "" if prefix.barrier or prefix.differ else ":"
         return f"{rank_prefix(self.ranks)}{colon} {self.condition}".rstrip()
 
-    @property
-    def identity(self) -> tuple[object, ...]:
-        """Another one with the same replaces it."""
-        return self.path, self.line, self.name, self.condition, self.ranks
+    def replaces(self, other: Breakpoint, *, alone: bool) -> bool:
+        """Whether it takes the place of another one; `alone`: whatever the other's condition is."""
+        same = (self.path, self.name, self.ranks) == (other.path, other.name, other.ranks)
+        there = self.line in (other.line, other.asked)
+        return same and there and (alone or self.condition == other.condition)
 
     def stops(self, row: Row) -> bool:
         """Whether a rank that has stopped in this row may have stopped for it."""
@@ -184,11 +185,12 @@ class Breakpoints:
         ranks: frozenset[RankId],
         *,
         temporary: bool,
+        alone: bool = False,
         **more: Any,
     ) -> Breakpoint:
         """Set one for these ranks, none for all; a bare line is in the file of `rows`.
 
-        `more`: its `hits`, `log` and `mode`.
+        `alone`: no other one is kept for its line and ranks. `more`: its `hits`, `log` and `mode`.
 
         Raises UsageError.
         """
@@ -203,7 +205,7 @@ class Breakpoints:
         _ = added.full_condition  # raises where it begins with a wrong rank set
         self._count += 1
         added = replace(added, number=self._count)
-        others = [each for each in self.all if each.identity != added.identity]
+        others = [each for each in self.all if not added.replaces(each, alone=alone)]
         await self._put([*others, added], [added])
         return self.all[-1]
 

@@ -120,6 +120,7 @@ class Driving:
         """Breakpoints of the agent: `list`, `set` one, `clear` (its `place`, number or `all`).
 
         `place`: FILE:LINE or FUNCTION; with `near`, a part of the line's text, FILE or FILE:LINE.
+        One that is set there for the same `ranks` is replaced.
         `condition` is Python, `hits` a count such as `> 5`, `log` a message with {expressions}
         instead of a stop. `mode`: `together` stops once all ranks are there, `differ` where
         `condition` differs between ranks.
@@ -138,7 +139,7 @@ class Driving:
         ids = frozenset((row["group"], row["rank"]) for row in rows) if ranks else frozenset()
         more = {"hits": hits, "log": log, "mode": mode}
         spec = f"{place}, {condition}" if condition else place
-        one = await kept.add(spec, rows, ids, temporary=False, **more)
+        one = await kept.add(spec, rows, ids, temporary=False, alone=True, **more)
         return {"number": one.number, "breakpoint": str(one), "problem": one.message}
 
     async def go(

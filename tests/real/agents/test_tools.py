@@ -99,6 +99,47 @@ async def move(agent: Agent) -> None:
     assert [one["ranks"] for one in answer["others"]] == ["0,2-3"]
 
 
+async def test_a_breakpoint_set_again_replaces_the_first(
+    user: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = user.script(TRAIN)
+    run = await start(user, path, n=2)
+    await run.session()
+    human = await run.client("human")
+    await human.handshake({"justMyCode": True}, breakpoints={path: [8]}, client_id="vscode")
+    await listed(human, "state", "stopped", "stopped")
+    line = line_of(path, "return")
+    async with in_memory(user, monkeypatch) as agent:
+
+        async def sets(place: str, condition: str, **more: str) -> str:
+            asked = {"place": place, "condition": condition, **more}
+            answer = await agent.does("breakpoints", action="set", **asked)
+            return str(answer["breakpoint"])
+
+        async def conditions() -> set[str]:
+            found = (await agent.does("breakpoints"))["breakpoints"]
+            return {each["condition"] for each in found if each["condition"]}
+
+        await sets(f"train.py:{line}", "n == 10**6")
+        assert await sets("train.py", "n == 50", near="return loss") == (
+            f"2: {path}:{line} in step, if n == 50"
+        )
+        assert await conditions() == {"n == 50"}
+        await sets(f"train.py:{line}", "n == 60", ranks="1")
+        assert await conditions() == {"n == 50", "job.ranks(1): n == 60"}
+        # Line 5 is empty: debugpy moves both to the next line with code.
+        await sets("train.py:5", "n == 7")
+        await sets("train.py:5", "n == 8")
+        assert await conditions() == {"n == 50", "job.ranks(1): n == 60", "n == 8"}
+        await human.request("setBreakpoints", {"source": {"path": path}, "breakpoints": []})
+        await agent.does("go", action="continue", request_id="1", wait=25)
+        stop = await agent.until("wait_for_stop", "others", [])
+        [one] = stop["stopped"]
+        assert (one["ranks"], one["place"]) == ("0-1", f"train.py:{line}")
+        [shown] = (await agent.does("values", names=["n"]))["values"]
+        assert [each["value"] for each in shown["results"]] == ["50"]
+
+
 async def test_hostile_values_are_data(user: User, monkeypatch: pytest.MonkeyPatch) -> None:
     run = await start(user, user.script(TRAIN), n=4)
     await run.session()
