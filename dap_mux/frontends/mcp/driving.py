@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import os
 import sys
 import tempfile
 import time
+from asyncio.subprocess import DEVNULL, Process
 from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal
 
 from dap_mux.frontends.console.breakpoints import find_file
 from dap_mux.frontends.console.session_client import is_exception, settled
+from dap_mux.frontends.mcp import job_log
 from dap_mux.frontends.mcp.answers import Body, Unable
 from dap_mux.frontends.mcp.left_behind import check_none_is_left
 from dap_mux.frontends.mcp.link import Link, Links, chosen
@@ -76,23 +79,11 @@ class Driving:
         words = ["attach"] if attach else ["run", "-n", str(ranks)] if ranks else ["run"]
         launcher = [] if attach or ranks else ["--"]
         line = [sys.executable, "-m", "dap_mux", *words, "--listen", "127.0.0.1:0"]
-        handle, log = tempfile.mkstemp(prefix="dap-mux-agent-", suffix=".log")
-        try:
-            process = await asyncio.create_subprocess_exec(
-                *line,
-                *launcher,
-                *command,
-                cwd=folder or None,
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=handle,
-                stderr=handle,
-                start_new_session=True,  # the job outlives the agent
-            )
-        finally:
-            os.close(handle)
+        process, keeper, log = await _launched([*line, *launcher, *command], folder)
         file = session_folder() / f"{process.pid}.json"
         await _until(lambda: file.exists() or process.returncode is not None, START_S)
         if not file.exists():
+            await _until(lambda: keeper.returncode is not None, LATER_S)
             text = (await asyncio.to_thread(Path(log).read_text, "utf-8", "replace"))[-1000:]
             raise Unable("not-started", f"exit code {process.returncode}: {text}", [log])
         session = find(str(file))
@@ -210,6 +201,25 @@ class Driving:
             held = await link.ask("lease", {"action": "take"})
             return {"agent": "drives", "lease": held, **await _report(link, "all")}
         return {"agent": "drives" if link.drives else "looks", "lease": await link.ask("lease", {})}
+
+
+async def _launched(line: Sequence[str], folder: str) -> tuple[Process, Process, str]:
+    """Start a job, and what keeps the last part of its log; both outlive the agent."""
+    handle, log = tempfile.mkstemp(prefix="dap-mux-agent-", suffix=".log")
+    os.close(handle)
+    start = functools.partial(asyncio.create_subprocess_exec, start_new_session=True)
+    reads, writes = os.pipe()
+    try:
+        keeper = await start(
+            sys.executable, "-I", job_log.__file__, log, stdin=reads, stdout=DEVNULL, stderr=DEVNULL
+        )
+        process = await start(
+            *line, cwd=folder or None, stdin=DEVNULL, stdout=writes, stderr=writes
+        )
+    finally:
+        os.close(reads)
+        os.close(writes)
+    return process, keeper, log
 
 
 async def _until(holds: Callable[[], bool], limit: float) -> None:
