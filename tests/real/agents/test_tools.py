@@ -162,6 +162,9 @@ async def test_hostile_values_are_data(user: User, monkeypatch: pytest.MonkeyPat
             assert agent.failed
         for ranks in ("7", "zz", "((((", "0-99999999999"):
             await agent.does("stacks", ranks=ranks)
+        for text in ("\0", "\ud800"):
+            answer = await agent.does("start", command=["x", text], request_id="1")
+            assert (agent.failed, answer["code"]) == (True, "bad-argument")
         await agent.does("nonsense")
         assert agent.failed
         await agent.does("go", action="fly", request_id="2")
