@@ -292,3 +292,18 @@ def test_exceptions_from_another_process_stop_nowhere(debugger: Any) -> None:
     debugger.break_on_user_uncaught_exceptions = {"BaseException": everything}
     assert excluded(everything, made.tb)
     assert not excluded(everything, own.tb)
+
+
+def test_the_text_of_an_exception_is_cut(debugger: Any) -> None:
+    comm = import_module("_pydevd_bundle.pydevd_comm")
+    schema = import_module("_pydevd_bundle._debug_adapter.pydevd_schema")
+    for _ in range(2):
+        pydevd_patches.bound_exception_texts(debugger)
+    arguments = schema.EvaluateArguments(expression="1 / 0", context="repl")
+    request = schema.EvaluateRequest(arguments=arguments, seq=1)
+    error = RuntimeError("x" * 10_000_000)
+    comm._evaluate_response_return_exception(debugger, request, type(error), error, None)
+    [answer] = debugger.writer.sent
+    assert len(str(answer.as_dict)) < 3 * pydevd_patches.MAX_TEXT
+    assert "RuntimeError: xxx" in answer.as_dict["message"]
+    assert answer.as_dict["body"]["result"].endswith("x...")

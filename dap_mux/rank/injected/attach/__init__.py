@@ -56,6 +56,7 @@ def patches(debugger: Any, adapter_program: str, over: str) -> list[Patch]:
         ("pydevd_patches", "drop_stale_evaluates", (debugger,)),
         ("pydevd_patches", "single_write", (debugger,)),
         ("pydevd_patches", "compile_watches_once", (debugger,)),
+        ("pydevd_patches", "bound_exception_texts", (debugger,)),
         ("pydevd_patches", "wake_for_timeouts_only", (debugger,)),
         ("pydevd_patches", "wake_to_run_on", (debugger,)),
         ("pydevd_patches", "wake_to_step", (debugger,)),

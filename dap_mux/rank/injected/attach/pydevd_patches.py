@@ -24,6 +24,8 @@ MADE_UP = "__traceback_maker"
 STALE = -1
 """The sequence number of a request whose client has left."""
 MAX_COMPILED_WATCHES = 128
+MAX_TEXT = 65_535
+"""Characters of an exception's text: where debugpy cuts a value."""
 RUNS = 1
 """The state of a thread that debugpy does not hold."""
 STEPS = frozenset({"internal_step_in_thread", "internal_smart_step_into"})
@@ -229,6 +231,37 @@ def compile_watches_once(_debugger: Any) -> None:
     if not hasattr(values.compile_as_eval, "cache_info"):
         cached = lru_cache(MAX_COMPILED_WATCHES)(values.compile_as_eval)
         values.compile_as_eval = cached  # type: ignore[attr-defined]
+
+
+def bound_exception_texts(_debugger: Any) -> None:
+    """Cut the text of an exception, which debugpy sends as it is, up to three times in a message.
+
+    A message longer than a session accepts costs the rank its connection.
+    """
+    comm: Any = import_module("_pydevd_bundle.pydevd_comm")
+    factory: Any = import_module("_pydevd_bundle.pydevd_net_command_factory_json")
+    answer, build = comm._evaluate_response, comm.build_exception_info_response  # noqa: SLF001
+    if answer.__name__ != "_evaluate_response":
+        return
+
+    def answer_bounded(py_db: Any, request: Any, result: Any, error_message: str = "") -> None:
+        answer(py_db, request, _bounded(result), _bounded(error_message))
+
+    def build_bounded(*rest: Any, **named: Any) -> Any:
+        response = build(*rest, **named)
+        body, details = response.body, response.body.details
+        body.description = _bounded(body.description)
+        details.message, details.stackTrace = map(_bounded, (details.message, details.stackTrace))
+        return response
+
+    comm._evaluate_response = answer_bounded  # noqa: SLF001
+    comm.build_exception_info_response = build_bounded
+    factory.build_exception_info_response = build_bounded
+
+
+def _bounded(text: Any) -> Any:
+    is_long = isinstance(text, str) and len(text) > MAX_TEXT
+    return f"{text[:MAX_TEXT]}..." if is_long else text
 
 
 def wake_for_timeouts_only(_debugger: Any) -> None:
