@@ -307,3 +307,5 @@ def test_the_text_of_an_exception_is_cut(debugger: Any) -> None:
     assert len(str(answer.as_dict)) < 3 * pydevd_patches.MAX_TEXT
     assert "RuntimeError: xxx" in answer.as_dict["message"]
     assert answer.as_dict["body"]["result"].endswith("x...")
+    comm._evaluate_response(debugger, request, str(error))
+    assert debugger.writer.sent[-1].as_dict["body"]["result"] == str(error), "a result is kept"

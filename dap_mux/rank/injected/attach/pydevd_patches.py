@@ -245,7 +245,9 @@ def bound_exception_texts(_debugger: Any) -> None:
         return
 
     def answer_bounded(py_db: Any, request: Any, result: Any, error_message: str = "") -> None:
-        answer(py_db, request, _bounded(result), _bounded(error_message))
+        if error_message:
+            result, error_message = _bounded(result), _bounded(error_message)
+        answer(py_db, request, result, error_message)
 
     def build_bounded(*rest: Any, **named: Any) -> Any:
         response = build(*rest, **named)
