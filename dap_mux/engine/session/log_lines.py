@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, Protocol
 
 from dap_mux.engine.state.handles import Recent
@@ -51,7 +51,7 @@ def place_of(rest: Mapping[str, Any]) -> LogPlace | None:
 
 # Ranks are never quite in step, and a line of the step before must not be taken for another value.
 # So a text counts as different only where most ranks have said another one now, and these ranks
-# have not. Numbers are compared as *Compare* does, where most of them differ: not a step's number.
+# have not. Numbers are compared as *Compare* does, where most of them differ.
 class Outliers:
     """Remembers which ranks have logged what at each place."""
 
@@ -77,7 +77,9 @@ def _mark(group: list[LogLine], said: Mapping[int, set[DebuggeeId]]) -> None:
     heard = set().union(*said.values())
     now = [said[_said(line)] for line in group]
     common = [ranks for ranks in now if 2 * len(ranks) > len(heard)]
-    far = _far({rank_of(rank): _own(line) for line in group for rank in line.ranks})
+    # A line that stands for others is steps ahead of what other ranks say now.
+    alone = [line for line in group if _own(line) == line.text]
+    far = _far({rank_of(rank): line.text for line in alone for rank in line.ranks})
     for line, ranks in zip(group, now, strict=True):
         other = ranks not in common and any(one.isdisjoint(line.ranks) for one in common)
         line.outlier = other or rank_of(line.ranks[0]) in far
@@ -92,14 +94,29 @@ def _said(line: LogLine) -> int:
 
 
 def _far(texts: Mapping[RankId, str]) -> set[RankId]:
-    """Return the ranks of which a number is far from those of the others in the same words."""
+    """Return the ranks of which a number is far from those of the others in the same words.
+
+    Ranks that are steps apart are not compared: whole numbers, as a step's, have to be the same.
+    """
     alike: dict[str, dict[RankId, list[str]]] = {}
     for rank, text in texts.items():
         numbers = _NUMBER.findall(text[:MAX_CHARS])[:MAX_NUMBERS]
         alike.setdefault(_NUMBER.sub("#", text[:MAX_CHARS]), {})[rank] = numbers
     found: set[RankId] = set()
     for same in alike.values():
-        for column in zip(*same.values(), strict=True):
-            if 2 * len({*column}) > len(column):
-                found |= compare(dict(zip(same, column, strict=True))).outliers
+        counts = [
+            at for at, column in enumerate(zip(*same.values(), strict=True)) if _whole(column)
+        ]
+        in_step: dict[tuple[str, ...], dict[RankId, list[str]]] = {}
+        for rank, numbers in same.items():
+            in_step.setdefault(tuple(numbers[at] for at in counts), {})[rank] = numbers
+        for some in in_step.values():
+            for column in zip(*some.values(), strict=True):
+                if 2 * len({*column}) > len(column) > 1:
+                    found |= compare(dict(zip(some, column, strict=True))).outliers
     return found
+
+
+def _whole(column: Sequence[str]) -> bool:
+    """Whether most numbers are whole: one of many may be a large value."""
+    return 2 * sum(one.removeprefix("-").isdecimal() for one in column) > len(column)

@@ -49,6 +49,8 @@ def test_a_line_that_stands_for_others_is_that_line() -> None:
     lines = line("step 5: m  (1,204 more like it in 0.06 s)", 0), line("step 5: m", 1, 3)
     assert marked(Outliers(), *lines) == []
     assert marked(Outliers(), *lines, line("step 5: mm", 2)) == ["step 5: mm"]
+    ahead = line("step 19: m  (9 more like it in 0.06 s)", 0)
+    assert marked(Outliers(), ahead, line("step 10: m", 1), line("step 9: m", 3)) == []
 
 
 def test_a_rank_that_is_a_step_behind_or_ahead_is_none() -> None:
@@ -57,6 +59,8 @@ def test_a_rank_that_is_a_step_behind_or_ahead_is_none() -> None:
     assert marked(outliers, line("step 5", 0, 1, 2), line("step 4", 3)) == []
     assert marked(outliers, line("step 5", 3), line("step 6", 0)) == []
     assert marked(outliers, line("step 6", 1, 2, 3), line("step 7", 0)) == []
+    apart = [line(f"step {n}: m", rank) for rank, n in enumerate((5, 9, 10, 9))]
+    assert marked(Outliers(), *apart) == []
     behind = [line(f"step {5 - (rank == 3)}: loss 0.{rank}9", rank) for rank in range(4)]
     assert marked(Outliers(), *behind) == []
 
