@@ -42,8 +42,7 @@ async def many_ranks(user: User, camera: Camera, count: int) -> None:
         await until(
             lambda: all(rank.configured for rank in job.ranks), within=LIMIT, what="all attached"
         )
-        if count == COUNTS[0]:  # the system would have to be read for each of 512 in turn
-            await _waiting(camera, job, count)
+        await _waiting(camera, job, count)
         job.stop(FIRST, {7: FIRST + 2})
 
         async def looked() -> list[str]:
