@@ -30,6 +30,9 @@ NEVER_CAME: Final = "never reported here; what it printed, or its launcher, says
 CONSEQUENCES: Final = (
     "the others failed for want of a rank: closed connections, time-outs, their launcher's signal"
 )
+LOST: Final = frozenset({"ConnectionError", "EOFError"})
+HAD_LEFT: Final = "ended as if it were done, while others ran on"
+LEFT_ALONE: Final = "most ranks failed after that, and say themselves that another one was missing"
 WITHOUT_A_WORD: Final = "killed, or ended by a library without a word (exit code unknown)"
 BY_ITSELF: Final = "ended by itself (exit code unknown)"
 UNCAUGHT, NO_PROGRAM = 1, 2
@@ -144,6 +147,10 @@ def end_of_job(
         return replace(end, first=first_lost, others=_others(failed[:1], failed), missing="")
     if not failed:
         return replace(end, first=_of_launcher(launcher, ranks))
+    if early := _who_left(ranks, failed):
+        gone = _described(early[0], early, ranks, certain=False, because=LEFT_ALONE)
+        gone, console = replace(gone, how=HAD_LEFT), f"dap-mux run --console {again}"
+        return replace(end, first=gone, others=_others(early, failed), next=console)
     first = (causes or failed)[0]
     alike = [one for one in failed if _same(one, first)] or [first]
     rest = [one for one in failed if not _same(one, first)]
@@ -202,6 +209,18 @@ def _of_worker(launcher: Ended | None, absent: Sequence[RankId]) -> Ended | None
         written = Written("exception", said.time, 0, name, message, None, file, int(line), function)
     reason = said.message.partition(" terminated with ")[2]
     return Ended(rank, launcher.host, 0, launcher.at, said.code, reason, written)
+
+
+def _who_left(ranks: Sequence[Ended], failed: Sequence[Ended]) -> list[Ended]:
+    """Return the few that ended in peace before all others failed for want of them."""
+    left = [one for one in ranks if not one.failed and one.since < failed[0].since]
+    lost = all(map(_has_lost_one, failed)) and len(left) < len(failed)
+    return sorted(left, key=lambda one: one.since) if lost else []
+
+
+def _has_lost_one(one: Ended) -> bool:
+    """Whether it failed for want of another rank, by its words or the exception's kind."""
+    return one.is_consequence or (one.failure is not None and one.failure.type in LOST)
 
 
 def _same(one: Ended, other: Ended) -> bool:

@@ -239,6 +239,24 @@ def test_who_ended_by_itself_comes_before_those_that_ended_without_a_word() -> N
     assert "  printed no config" in lines
 
 
+def test_who_ends_well_before_all_others_lose_it_is_first() -> None:
+    lost = [raised(each, 10.0 + each / 10, "ConnectionError", "rank 2 has left") for each in (0, 1)]
+    left = ended(2, 9.5, 0, printed="no cells\n")
+    lines = lines_of(end_of_job(1, [left, *lost], [], COMMAND))
+    assert "first (probably): rank 2, ended as if it were done, while others ran on" in lines[0]
+    assert "  printed no cells" in lines
+    then = (
+        "  then    ranks 0-1, 500 ms later: ConnectionError: rank 2 has left at train.py:7 in step"
+    )
+    assert then in lines
+    # Who is done when most others are done too is none, nor who ends after the first failure.
+    assert "first: rank 0," in first_line(*lost[:1], ended(2, 9.5, 0), ended(3, 9.6, 0))
+    assert "first: ranks 0-1," in first_line(*lost, ended(2, 11.0, 0))
+    own = raised(1, 10.1, "ValueError", "no such layer")
+    reset = raised(0, 10.0, "ConnectionResetError", "Connection reset by peer")
+    assert "first: rank 1, ValueError" in first_line(left, reset, own)
+
+
 def test_a_program_that_is_not_there() -> None:
     peace = Written(IN_PEACE, 9.0, 102, code=0)
     one = Ended(("job", 2), "a", 102, 9.5, 2, "exit code 2", peace)
