@@ -87,7 +87,8 @@ async def test_the_walkthrough_with_four_ranks_in_one_window(
         await window.console("cast ranks(1,3) p i")
         await window.has(CONSOLE, "{1,3}: 2")
         await window.console("cast ranks(1,3) continue")
-        await window.has(CONSOLE, "[1] rank 1, GPU 3: CPU", "[3] rank 3, GPU 3: CPU")
+        logged = (f"[{rank}] rank {rank}, GPU 3: CPU {SCRIPT}:{GPU}" for rank in (1, 3))
+        await window.has(CONSOLE, *logged)
 
         await window.stand(four(MATMUL))
         await window.watch("x.shape", "x.is_cuda", "z[0, 0:5]")
