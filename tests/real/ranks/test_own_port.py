@@ -154,6 +154,7 @@ async def test_an_adapter_that_answers_nothing_is_replaced(rank: Agent, done: Pa
     """It was started for child processes, and so it stays when its session leaves."""
     async with driving([rank.record["port"]], settings=EAGER, subProcess=True) as driver:
         await driver.live(1, within=LIMIT)
+        await until(lambda: len(children(rank)) == 1, within=LIMIT, what="its adapter")
         await driver.leave()
         (adapter,) = children(rank)
         os.kill(adapter, signal.SIGSTOP)
