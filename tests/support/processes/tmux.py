@@ -92,12 +92,14 @@ class Tmux:
 
     async def clear(self) -> None:
         """Empty the screen, so that what is waited for next is new: prompt and status are left."""
-        self.keys("C-l")
-        await until(
-            lambda: len([*filter(None, self.screen().splitlines())]) <= 2,
-            within=LIMIT,
-            what="an empty screen",
-        )
+
+        def is_empty() -> bool:
+            if len([*filter(None, self.screen().splitlines())]) <= 2:
+                return True
+            self.keys("C-l")  # again for what is printed meanwhile
+            return False
+
+        await until(is_empty, within=LIMIT, what="an empty screen")
 
     def end(self) -> None:
         """Close it; what runs in it hears of that."""
