@@ -81,6 +81,7 @@ class HostedRanks:
         self._output = output
         self._ranks = ranks
         self._comings = 0
+        self._shown = False
         self._there: set[int] = set()
         session.driver.accept_reverse(self)
 
@@ -103,7 +104,11 @@ class HostedRanks:
     def shown(self, title: str, why: Mapping[str, object], end: str) -> None:
         """Another stop of a recording is shown (`inputs.Recorded`)."""
         self._session.driver.feed(inputs.Recorded(why, end, self._output))
-        self._session.tell(title)
+        if self._shown:  # by a client, which hears of it
+            self._session.driver.feed(inputs.Notice(title))
+        else:
+            self._session.tell(title)
+        self._shown = True
 
     def later(self, call: Callable[[], None]) -> None:
         """Call it once all ranks have heard what they are sent now."""

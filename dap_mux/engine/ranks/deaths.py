@@ -97,6 +97,10 @@ def held(rank: Rank) -> str:
     return f"failed: {fate.failure}, held, {fate.held:.0f} s left"
 
 
+PAUSED_ELSEWHERE = "(note: full exception trace is shown but execution is paused at: "
+"""What pydevd puts behind an exception's name where the frame is not the one that stands."""
+
+
 def note_stop(rank: Rank, stop: Stop | None) -> None:
     """Remember where a rank stands, and of what it is about to fail."""
     if stop is None or not stop.frames:
@@ -106,7 +110,8 @@ def note_stop(rank: Rank, stop: Stop | None) -> None:
     place = f"{name}:{frame.line}"
     rank.fate.place = f"{place} in {frame.name}"
     if stop.reason == "exception" and stop.unhandled:
-        error = str(stop.details.get("text") or "an exception").rsplit(".", 1)[-1]
+        text = str(stop.details.get("text") or "an exception")
+        error = text.partition(PAUSED_ELSEWHERE)[0].rstrip().rsplit(".", 1)[-1]
         rank.fate.failure = f"{error} at {place}"
     else:
         rank.fate.failure = ""
