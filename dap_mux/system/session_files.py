@@ -20,10 +20,10 @@ from dap_mux.system.user_files import (
     check_private,
     foreign,
     is_taken,
-    new_file,
     open_regular,
     own_folder,
     parse_json,
+    write_whole,
 )
 
 VERSION = 1
@@ -99,12 +99,8 @@ class SessionFile(Struct, frozen=True):
         _remove_left_behind(folder)
         started = self.started or procfs.start_time(self.pid) or time.time()
         whole = msgspec.json.encode(asdict(replace(self, started=started)))
-        text = msgspec.json.format(whole, indent=1).decode()
-        handle, new = new_file(folder, f".{self.pid}-")
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
         path = self.path(folder)
-        new.replace(path)  # so it appears whole
+        write_whole(path, msgspec.json.format(whole, indent=1))
         return path
 
     def remove(self, folder: Path | None = None) -> None:

@@ -135,6 +135,22 @@ def new_file(folder: Path, prefix: str) -> tuple[int, Path]:
     return os.open(path, exclusive, 0o600), path
 
 
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file of mode 0600 that appears whole or not at all. Raises OSError.
+
+    A link that somebody put in its place is replaced, not followed.
+    """
+    handle, new = new_file(path.parent, f".{path.name}-")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        new.replace(path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            new.unlink()
+        raise
+
+
 def _put(made: Path, path: Path) -> None:
     """Give the file its name, unless another session was faster: then both have that one."""
     try:

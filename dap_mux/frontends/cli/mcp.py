@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import socket
 import sys
@@ -19,7 +18,7 @@ from dap_mux.pure.errors import DapMuxError, UsageError
 from dap_mux.pure.rank_sets.rank_rows import Row
 from dap_mux.system.config import Config
 from dap_mux.system.session_files import SessionFile, session_folder
-from dap_mux.system.user_files import new_file, own_folder, token_of
+from dap_mux.system.user_files import own_folder, token_of, write_whole
 
 # As in the extra [mcp] of pyproject.toml, like `lsp.PACKAGES`.
 PACKAGES: Final = ("mcp>=2,<3",)
@@ -94,14 +93,11 @@ def main(args: Namespace) -> int:
 
 def _install_skill(folder: Path) -> int:
     """Write what an agent needs to know. Raises UsageError."""
-    text = files("dap_mux.frontends.mcp").joinpath("SKILL.md").read_text("utf-8")
+    text = files("dap_mux.frontends.mcp").joinpath("SKILL.md").read_bytes()
     path = folder / "SKILL.md"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        handle, new = new_file(folder, ".SKILL-")
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        new.replace(path)  # a link that somebody put there leads nowhere
+        write_whole(path, text)
     except OSError as error:
         raise UsageError(f"--install-skill: {path} cannot be written: {error.strerror}") from None
     print(path)

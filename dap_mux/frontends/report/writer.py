@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Sequence
-from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -17,7 +16,7 @@ from dap_mux.frontends.report.page import page_of
 from dap_mux.frontends.report.report_file import Contents, Report, Stop, packed
 from dap_mux.pure.errors import UsageError
 from dap_mux.rank.redaction import MAX_TEXT, map_texts, redacted
-from dap_mux.system.user_files import new_file
+from dap_mux.system.user_files import write_whole
 
 MAX_BYTES: Final = 5_000_000
 MAX_VALUE: Final = 1000
@@ -48,22 +47,9 @@ def write(path: Path, contents: Contents) -> Path:
         report = replace(contents.report, stops_before=contents.report.stops_before + gone)
         contents = Contents(report, stops[gone:], contents.output, contents.texts)
     page = path.with_suffix(".html")
-    _put(path, data)
-    _put(page, page_of(contents).encode("utf-8", "replace"))
+    write_whole(path, data)  # nobody else may read it: it shows a program's data
+    write_whole(page, page_of(contents).encode("utf-8", "replace"))
     return page
-
-
-def _put(path: Path, data: bytes) -> None:
-    """Write a file that appears whole, and that nobody else may read: it shows a program's data."""
-    handle, new = new_file(path.parent, f".{path.name}-")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        new.replace(path)
-    except BaseException:
-        with suppress(OSError):
-            new.unlink()
-        raise
 
 
 def without_secrets(contents: Contents) -> Contents:
