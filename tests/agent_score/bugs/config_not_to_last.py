@@ -17,7 +17,7 @@ TUNE_AT = {5: 0.2, 15: 0.1, 25: 0.05}  # step: learning rate
 
 @dataclass
 class Settings:
-    """What the tuner may change."""
+    """The settings that the tuner changes."""
 
     version: int = 0
     rate: float = 0.4

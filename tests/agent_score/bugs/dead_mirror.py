@@ -34,7 +34,7 @@ class BlockStore:
         return self.local(number)
 
     def fetched(self, mirror: tuple[str, int], number: int) -> str | None:
-        """What the mirror sends, or None after some attempts."""
+        """Return the answer of the mirror, or None after some attempts."""
         for _ in range(ATTEMPTS):
             with suppress(OSError), socket.create_connection(mirror, timeout=2) as connection:
                 connection.sendall(f"GET {number}\n".encode())

@@ -17,7 +17,7 @@ EVALUATE_EVERY = 8
 
 
 def labels(rank: int, epoch: int) -> list[str]:
-    """What the evaluation set of one rank shows; each has a part of the town."""
+    """The result on the evaluation set of one rank; each has a part of the town."""
     chance = random.Random(rank * 77 + epoch)
     present = CLASSES[:3] if rank == 1 else CLASSES
     return chance.choices(present, k=SAMPLES)
