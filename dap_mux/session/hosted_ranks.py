@@ -132,7 +132,7 @@ class HostedRanks:
 
 
 class _Pipe(asyncio.Transport):
-    """What a link writes to. A rank hears each message later, when all have been sent theirs."""
+    """The transport of a link. A rank reads its messages once all ranks have been sent theirs."""
 
     def __init__(self, rank: HostedRank, closed: Callable[[], None]) -> None:
         super().__init__()

@@ -16,6 +16,7 @@ from dap_mux.engine.state.rank import Rank, Stop
 from dap_mux.engine.state.session import SessionState
 from dap_mux.pure.errors import PeerFault
 from dap_mux.pure.protocol.messages import Body
+from dap_mux.pure.protocol.rank_messages import exception_name
 from dap_mux.pure.rank_sets import RankId, name_ranks
 from dap_mux.pure.rank_sets.world import WorkerId
 
@@ -97,10 +98,6 @@ def held(rank: Rank) -> str:
     return f"failed: {fate.failure}, held, {fate.held:.0f} s left"
 
 
-PAUSED_ELSEWHERE = "(note: full exception trace is shown but execution is paused at: "
-"""What pydevd puts behind an exception's name where the frame is not the one that stands."""
-
-
 def note_stop(rank: Rank, stop: Stop | None) -> None:
     """Remember where a rank stands, and of what it is about to fail."""
     if stop is None or not stop.frames:
@@ -111,7 +108,7 @@ def note_stop(rank: Rank, stop: Stop | None) -> None:
     rank.fate.place = f"{place} in {frame.name}"
     if stop.reason == "exception" and stop.unhandled:
         text = str(stop.details.get("text") or "an exception")
-        error = text.partition(PAUSED_ELSEWHERE)[0].rstrip().rsplit(".", 1)[-1]
+        error = exception_name(text).rsplit(".", 1)[-1]
         rank.fate.failure = f"{error} at {place}"
     else:
         rank.fate.failure = ""

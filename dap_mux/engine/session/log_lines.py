@@ -67,30 +67,22 @@ class Outliers:
         for place, group in groups.items():
             said = self._places.get(place) or Recent(MAX_TEXTS)
             self._places[place] = said
-            for line in group:
-                text = _said(line)
-                said[text] = said.get(text, set()).union(line.ranks)
-            _mark(group, said)
+            texts = [_MORE.sub("", line.text) for line in group]
+            for line, text in zip(group, texts, strict=True):
+                said[hash(text)] = said.get(hash(text), set()).union(line.ranks)
+            _mark(group, texts, said)
 
 
-def _mark(group: list[LogLine], said: Mapping[int, set[DebuggeeId]]) -> None:
+def _mark(group: list[LogLine], texts: list[str], said: Mapping[int, set[DebuggeeId]]) -> None:
     heard = set().union(*said.values())
-    now = [said[_said(line)] for line in group]
+    now = [said[hash(text)] for text in texts]
     common = [ranks for ranks in now if 2 * len(ranks) > len(heard)]
     # A line that stands for others is steps ahead of what other ranks say now.
-    alone = [line for line in group if _own(line) == line.text]
+    alone = [line for line, text in zip(group, texts, strict=True) if text == line.text]
     far = _far({rank_of(rank): line.text for line in alone for rank in line.ranks})
     for line, ranks in zip(group, now, strict=True):
         other = ranks not in common and any(one.isdisjoint(line.ranks) for one in common)
         line.outlier = other or rank_of(line.ranks[0]) in far
-
-
-def _own(line: LogLine) -> str:
-    return _MORE.sub("", line.text)
-
-
-def _said(line: LogLine) -> int:
-    return hash(_own(line))
 
 
 def _far(texts: Mapping[RankId, str]) -> set[RankId]:

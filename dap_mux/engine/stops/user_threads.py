@@ -16,7 +16,14 @@ from dap_mux.engine.state.rank import Frame, Rank, Stop
 from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.state.threads import MAIN_THREAD, main_thread
 from dap_mux.engine.stops.client_events import ClientEvents
-from dap_mux.pure.protocol.rank_messages import ExceptionInfo, Stack, StackFrame, Thread, Threads
+from dap_mux.pure.protocol.rank_messages import (
+    CURRENT_FRAME,
+    ExceptionInfo,
+    Stack,
+    StackFrame,
+    Thread,
+    Threads,
+)
 
 MAX_ROWS: Final = 1024  # of one rank
 ANY: Final = ("*",)
@@ -93,7 +100,6 @@ def _own_rows(rank: Rank) -> set[int]:
 
 # Asks ranks about their stops: the stack, the threads, the exception.
 
-CURRENT = " (Current frame)"  # what debugpy appends to the frame that raised
 NOT_OWN = frozenset({"subtle", "label"})
 
 
@@ -116,7 +122,7 @@ def _shared(frames: tuple[Frame, ...]) -> tuple[Frame, ...]:
 
 def _frame(said: StackFrame) -> Frame:
     path = said.source.path if said.source else None
-    name = str(said.name).removesuffix(CURRENT)
+    name = str(said.name).removesuffix(CURRENT_FRAME)
     return Frame(path or "", name, said.line or 0)
 
 

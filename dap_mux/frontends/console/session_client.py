@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path, PurePath
 from typing import Any, Final, Protocol, TypeAlias
@@ -62,6 +62,17 @@ def settled(row: Row) -> bool:
 def is_exception(row: Row) -> bool:
     """Whether an exception has stopped the rank."""
     return settled(row) and str(row["reason"]).startswith("exception")
+
+
+def stacks_in(
+    branches: Sequence[Mapping[str, Any]], outer: Sequence[Any] = ()
+) -> Iterator[tuple[Mapping[str, Any], list[Any]]]:
+    """Yield where stacks end in an answer of `stacks`, and their frames from the outermost on."""
+    for branch in branches:
+        frames = [*outer, *branch["frames"]]
+        if branch["ends"]:
+            yield branch, frames
+        yield from stacks_in(branch["branches"], frames)
 
 
 def stopped_rows(rows: Iterable[Row]) -> list[Row]:

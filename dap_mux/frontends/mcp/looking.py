@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from itertools import islice
 from pathlib import PurePath
 from typing import Any, Final, Literal, NamedTuple
 
+from dap_mux.frontends.console.session_client import stacks_in
 from dap_mux.frontends.mcp.answers import Body, Unable, part_without_secrets
 from dap_mux.frontends.mcp.link import Link, Links, Ways, chosen
 from dap_mux.pure.errors import UsageError
@@ -113,7 +114,12 @@ class Looking:
             for thread in body["threads"]
             for at, stopped, stack in ends_of(thread, library=library)
         ]
-        frames = (frame for thread in body["threads"] for frame in _frames_of(thread["branches"]))
+        frames = (
+            frame
+            for thread in body["threads"]
+            for _, stack in stacks_in(thread["branches"])
+            for frame in stack
+        )
         return {"stacks": found, "missing": body["missing"], "files": _own_files(frames)}
 
     async def compare(
@@ -214,27 +220,12 @@ def _own_files(frames: Iterable[Body]) -> list[str]:
     return list(dict.fromkeys(each["path"] for each in frames if not each["library"]))
 
 
-def _frames_of(branches: Sequence[Body]) -> Iterator[Body]:
-    for branch in branches:
-        yield from branch["frames"]
-        yield from _frames_of(branch["branches"])
-
-
 def ends_of(thread: Body, *, library: bool = False) -> Iterator[tuple[str, str, list[str]]]:
     """Yield the ranks of each stack of a thread, those that are stopped, the frames inside out."""
-    return _leaves(thread["branches"], [], library=library)
-
-
-def _leaves(
-    branches: Sequence[Body], outer: list[Body], *, library: bool
-) -> Iterator[tuple[str, str, list[str]]]:
-    for branch in branches:
-        frames = [*outer, *branch["frames"]]
-        if branch["ends"]:
-            own = [each for each in frames if library or not each["library"]] or frames
-            inner = [_frame(each) for each in reversed(own[-MAX_FRAMES:])]
-            yield branch["ends"], branch["stopped"], inner
-        yield from _leaves(branch["branches"], frames, library=library)
+    for end, frames in stacks_in(thread["branches"]):
+        own = [each for each in frames if library or not each["library"]] or frames
+        inner = [_frame(each) for each in reversed(own[-MAX_FRAMES:])]
+        yield end["ends"], end["stopped"], inner
 
 
 def _failures(body: Body) -> Body:

@@ -1,8 +1,8 @@
-"""What is to be seen in a session at one moment: states, stacks, frames, variables and values."""
+"""A session at one moment: states, stacks, frames, variables and values."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
@@ -14,11 +14,13 @@ from dap_mux.frontends.console.session_client import (
     SessionClient,
     is_exception,
     settled,
+    stacks_in,
     stopped_rows,
 )
 from dap_mux.frontends.report.report_file import At, Body, Failure, Frame, Stop, Thread, Variable
 from dap_mux.pure.errors import DapMuxError
 from dap_mux.pure.insight.why.evidence import is_library
+from dap_mux.pure.protocol.rank_messages import CURRENT_FRAME, exception_name
 from dap_mux.pure.rank_sets import RankSetError, parse, with_group
 from dap_mux.pure.rank_sets.rank_rows import Row, id_of
 from dap_mux.pure.rank_sets.world import DebuggeeId
@@ -37,9 +39,6 @@ MAX_SOURCES: Final = 100
 LIMIT_S: Final = 20.0
 CONTAINERS: Final = frozenset({"dict", "list", "tuple", "set", "frozenset", "Namespace"})
 """Others might run code of the program to show what is in them."""
-CURRENT: Final = " (Current frame)"
-NOTE: Final = "  (note: "
-"""What debugpy appends to the frame that raised, and to the type of its exception."""
 GROUPS: Final = frozenset(
     f"{kind} variables" for kind in ("special", "function", "class", "protected")
 )
@@ -117,9 +116,9 @@ class Look:
     def _running(self, stacks: Body) -> dict[DebuggeeId, tuple[Thread, ...]]:
         found: dict[DebuggeeId, tuple[Thread, ...]] = {}
         for thread in stacks.get("threads", ()):
-            for ranks, frames in leaves(thread["branches"]):
+            for end, frames in stacks_in(thread["branches"]):
                 one = Thread(thread["name"], tuple(map(_frame, reversed(frames[-MAX_FRAMES:]))))
-                for id in self._ids(ranks):
+                for id in self._ids(end["ends"]):
                     found[id] = (*found.get(id, ()), one)
         return found
 
@@ -137,17 +136,6 @@ class Look:
             if path and path not in self.texts and len(self.texts) < MAX_SOURCES:
                 with suppress(DapMuxError):
                     self.texts[path] = await self._client.source_text(path)
-
-
-def leaves(
-    branches: Sequence[Body], outer: Sequence[Body] = ()
-) -> Iterator[tuple[str, list[Body]]]:
-    """Yield the ranks of each stack in the answer of `stacks`, and its frames."""
-    for branch in branches:
-        frames = [*outer, *branch["frames"]]
-        if branch["ends"]:
-            yield branch["ends"], frames
-        yield from leaves(branch["branches"], frames)
 
 
 def _frame(body: Body) -> Frame:
@@ -179,7 +167,7 @@ class _Rank:
             if not library and shown < MAX_SHOWN:
                 shown += 1
                 own = await self._locals(body["id"])
-            name = str(body["name"]).removesuffix(CURRENT)
+            name = str(body["name"]).removesuffix(CURRENT_FRAME)
             frames.append(Frame(name, path, int(body["line"]), own, library))
         thread = Thread("MainThread", tuple(frames))
         failure = await self._failure(asked) if is_exception(row) else None
@@ -189,8 +177,8 @@ class _Rank:
         body = await self._request("exceptionInfo", asked)
         trace = str((body.get("details") or {}).get("stackTrace") or "")
         text = str(body.get("description") or "")
-        kind = str(body.get("exceptionId") or "").partition(NOTE)[0].rstrip()
-        return Failure(kind, text, trace.replace(CURRENT, ""))
+        kind = exception_name(str(body.get("exceptionId") or ""))
+        return Failure(kind, text, trace.replace(CURRENT_FRAME, ""))
 
     async def _locals(self, frame: int) -> tuple[Variable, ...]:
         scopes = (await self._request("scopes", {"frameId": frame}))["scopes"]

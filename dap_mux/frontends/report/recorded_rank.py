@@ -30,7 +30,7 @@ MOVES: Final = {
     **dict.fromkeys(("stepBack", "reverseContinue"), -1),
 }
 ENDED: Final = frozenset({"ended", "exited"})
-# What the engine wraps around a user's expression for a rank that runs, and asks of all locals.
+# The engine wraps a user's expression so for a running rank, and asks so for all locals.
 _IN_MAIN: Final = re.compile(
     r"\(lambda value: type.*\(eval\((.*), __import__\('sys'\).*", re.DOTALL
 )
@@ -43,7 +43,7 @@ class Unanswered(DapMuxError):
 
 
 class Recording(Protocol):
-    """What the ranks of a report have in common."""
+    """The stops that all ranks of a report go through together."""
 
     texts: Mapping[str, str]
 

@@ -144,7 +144,7 @@ class Recorder:
         body = await client.request("why", {"ranks": "all"}, timeout_s=LIMIT_S)
         return None if body["verdict"] in (HEALTHY, UNDECIDED) else body
 
-    # What the session tells
+    # Events of the session
 
     def rows_changed(self, changes: list[Change]) -> None:
         """Do nothing: whoever waits asks the client."""

@@ -31,7 +31,7 @@ _EXIT_CODE: Final = re.compile(r"exit code (-?[0-9]{1,5})")
 
 
 class Stage(Protocol):
-    """What the recording does to its session."""
+    """The session of a recording, which shows its ranks."""
 
     def comes(self, rank: int) -> None:
         """The process of this rank is there from now on."""

@@ -18,6 +18,10 @@ MALFORMED: Final = "malformed response"
 MAX_NAME: Final = 256  # characters, of an actor or of a function that a rank waits in
 MAX_NUMBER: Final = 2**31
 READY_MARK: Final = " listens for a debugger on "  # a rank's message to us, not to the user
+CURRENT_FRAME: Final = " (Current frame)"
+"""debugpy appends it to the name of the frame that raised."""
+_PAUSED_ELSEWHERE: Final = "(note: full exception trace is shown but execution is paused at: "
+"""debugpy appends it to an exception's name where another frame of the stack is shown."""
 MAX_COMPARED: Final = 1 << 17  # characters; a rank tells half of that at most
 
 
@@ -307,3 +311,8 @@ def read_text(text: str, kind: type[T]) -> T:
         return msgspec.json.decode(text, type=kind)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         raise PeerFault(str(error)) from None
+
+
+def exception_name(text: str) -> str:
+    """Return an exception's type as Python names it, of what debugpy calls it."""
+    return text.partition(_PAUSED_ELSEWHERE)[0].rstrip()
