@@ -15,6 +15,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +31,15 @@ from dap_mux.rank.debugger_wait import (
     wait_or_end,
 )
 from dap_mux.rank.dial import ADDRESS, Target, dial, target_of
-from dap_mux.rank.environ import COMM, DEFAULT_LIMIT_S, Place, first_port, hold_of, place_of
-from dap_mux.rank.injected import comm_record
+from dap_mux.rank.environ import (
+    COMM,
+    COMM_MODES,
+    DEFAULT_LIMIT_S,
+    Place,
+    first_port,
+    hold_of,
+    place_of,
+)
 from dap_mux.rank.listen import (
     candidate_ports,
     is_debugged,
@@ -232,7 +240,7 @@ class Setup:
     hold: float | None = DEFAULT_LIMIT_S
     """Seconds that an uncaught exception is held, unless `DAP_MUX_POST_MORTEM` says otherwise."""
     comm: str | None = None
-    """One of `comm_record.MODES`; None: what `DAP_MUX_COMM` says at first, later no change."""
+    """One of `environ.COMM_MODES`; None: what `DAP_MUX_COMM` says at first, later no change."""
 
 
 def start(setup: Setup) -> tuple[str, int]:
@@ -286,7 +294,7 @@ def stop_listening() -> None:
         _started.address = None
         close_port()
         give_breakpoint_back()
-        comm_record.end()
+        _record_calls(place_of(os.environ), "off")
 
 
 def wait_for_client(timeout: float | None = None, on_timeout: OnTimeout | None = None) -> bool:
@@ -340,8 +348,15 @@ def _listen_once(place: Place, setup: Setup) -> tuple[str, int]:
         return _started.address
 
 
+COMM_SWITCH = "dap_mux.rank.comm.switch"
+
+
 def _record_calls(place: Place, mode: str) -> None:
-    comm_record.begin(mode, lambda text: say(place, text))
+    if mode not in COMM_MODES:
+        raise ValueError(f"comm={mode}: must be one of {', '.join(COMM_MODES)}")
+    if mode != "off" or COMM_SWITCH in sys.modules:
+        switch: Any = import_module(COMM_SWITCH)  # nothing of it is loaded where it is off
+        switch.begin(mode, lambda text: say(place, text))
 
 
 def _listen(place: Place, setup: Setup) -> tuple[str, int]:

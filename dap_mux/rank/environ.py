@@ -292,7 +292,8 @@ def _port(text: str) -> int | None:
 
 POST_MORTEM = "DAP_MUX_POST_MORTEM"
 COMM = "DAP_MUX_COMM"
-"""How communication calls are recorded: one of `comm_record.MODES`."""
+"""How communication calls are recorded: one of `COMM_MODES`."""
+COMM_MODES = ("off", "time", "finite", "hash")
 DEFAULT_LIMIT_S = 300.0
 """Seconds. Shorter than what collectives of the other ranks wait (gloo 30 min, NCCL 10 min)."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from importlib.util import module_from_spec, spec_from_file_location
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +13,8 @@ import torch
 import torch.distributed as dist
 import torch.distributed._functional_collectives as functional
 
-SOURCE = Path(__file__).parents[3] / "dap_mux/rank/injected/comm_record.py"
-spec = spec_from_file_location("comm_record", SOURCE)
-assert spec is not None
-assert spec.loader is not None
-comm: Any = module_from_spec(spec)
-spec.loader.exec_module(comm)
+sys.path.append(str(Path(__file__).parents[3]))
+comm: Any = import_module("dap_mux.rank.comm.switch")
 calls: list[Any] = []
 
 
@@ -100,6 +96,6 @@ count = len(calls)
 dist.all_reduce(tensor)
 has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
 kernels = has_kernel("c10d::allreduce_", "BackendSelect")
-finders = sum(type(each).__module__ == "comm_record" for each in sys.meta_path)
+finders = sum(type(each).__module__ == comm.__name__ for each in sys.meta_path)
 tell("after", [len(calls) - count, kernels, finders, comm.record() is None])
 dist.destroy_process_group()

@@ -10,7 +10,7 @@ import os
 import sys
 import threading
 import time
-from importlib.util import module_from_spec, spec_from_file_location
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +19,8 @@ import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
-SOURCE = Path(__file__).parents[3] / "dap_mux/rank/injected/comm_record.py"
-spec = spec_from_file_location("comm_record", SOURCE)
-assert spec is not None
-assert spec.loader is not None
-comm: Any = module_from_spec(spec)
-spec.loader.exec_module(comm)
+sys.path.append(str(Path(__file__).parents[3]))
+comm: Any = import_module("dap_mux.rank.comm.switch")
 UNWAITED = 8
 PARTS = 20
 memory: list[float] = []

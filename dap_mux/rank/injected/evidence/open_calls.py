@@ -1,4 +1,4 @@
-"""Reads the record of communication calls that a rank may keep: `injected/comm_record.py`."""
+"""Reads the record of communication calls that a rank may keep: `rank/comm/record.py`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 import time
 from typing import Any
 
-RECORD = "dap_mux.rank.injected.comm_record"
+RECORD = "dap_mux.rank.comm.switch"
 C10D = "torch.distributed.distributed_c10d"
 MOST_OPEN = 24
 MOST_GROUPS = 16
@@ -24,7 +24,7 @@ def recorded(flight_recorder: Any, collectives: list[dict[str, Any]]) -> dict[st
     record = module.record() if module is not None else None
     if record is None:
         return {}
-    last = [*record.last.values()][-MOST_GROUPS:]
+    last = [*record.newest.values()][-MOST_GROUPS:]
     is_open = [call for call in [*record.kept.values()] if call.is_open][:MOST_OPEN]
     chosen = {id(call): call for call in (*last, *is_open)}.values()
     members = flight_recorder.members_of_groups(sys.modules[C10D])

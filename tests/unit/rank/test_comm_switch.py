@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dap_mux.rank.injected import comm_record
+from dap_mux.rank import api
 
 C10D = "class ProcessGroup: pass\nclass Work: pass\n"
 OLD = """\
@@ -18,10 +18,10 @@ from torch.distributed import distributed_c10d
 """
 PROGRAM = """\
 import sys
-from dap_mux.rank.injected import comm_record
-comm_record.begin("time", print)
+from dap_mux.rank.comm import switch
+switch.begin("time", print)
 import torch
-print("goes on", comm_record.record(), comm_record._state.finder in sys.meta_path)
+print("goes on", switch.record(), switch._state.finder in sys.meta_path)
 """
 
 
@@ -50,8 +50,16 @@ def test_a_torch_without_distributed_is_left_alone(tmp_path: Path) -> None:
 
 
 def test_off_loads_nothing_and_another_word_is_refused() -> None:
-    before = [*sys.meta_path]
-    comm_record.begin("off", print)
-    assert sys.meta_path == before
-    with pytest.raises(ValueError, match="comm=hash: must be one of off, time"):
-        comm_record.begin("hash", print)
+    source = """if True:
+        import sys
+        before = [*sys.meta_path]
+        from dap_mux.rank import api
+        api._record_calls(api.place_of({}), "off")
+        print(sys.meta_path == before, "dap_mux.rank.comm.switch" in sys.modules)
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", source], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["True", "False"]
+    with pytest.raises(ValueError, match="comm=all: must be one of off, time, finite, hash"):
+        api.listen(0, comm="all")

@@ -1,0 +1,141 @@
+"""Python kernels in front of torch's communication operators, those of DDP's reducer in C++ too.
+
+docs/internals/comm.md has what was measured.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from dap_mux.rank.comm.looks import fingerprint, is_finite
+from dap_mux.rank.comm.operators import NONE, OPERATORS, tensors_in
+from dap_mux.rank.comm.record import C10D, Call, Record
+
+if TYPE_CHECKING:  # a rank may have Python 3.8
+    from collections.abc import Callable
+
+    Sending = Callable[[Call, list[Any]], object]
+    """Told before the backend's kernel takes a call: it, and its inputs that are not finite."""
+
+LAYER = "BackendSelect"
+"""The place of a dispatcher's kernels that every call passes, in `inference_mode` too.
+
+`OpOverload.redispatch` lets go of Python's global lock on the way to the backend's kernel, which
+`call_boxed` of `torch.library.get_kernel` does not: jobs deadlocked
+(docs/internals/comm.md#the-global-lock).
+"""
+
+
+class Watch:
+    """The kernels in front of torch's, from `begin` to `end`.
+
+    `mode`: what is looked at, and may change: `time` nothing, `finite` inputs, `hash` inputs and,
+    once somebody has waited for them, outputs. `sending`: who is told of inputs that are not
+    finite, before they are sent.
+    """
+
+    def __init__(self, mode: str, log: Callable[[str], object]) -> None:
+        self.record = Record()
+        self.mode = mode
+        self.sending: list[Sending] = []
+        self._log: Callable[[str], object] | None = log
+        self._c10d: Any = sys.modules[C10D]
+        torch: Any = sys.modules["torch"]
+        layer = getattr(torch._C.DispatchKey, LAYER)  # noqa: SLF001
+        self._libraries = [torch.library.Library("c10d", "IMPL")]
+        for name in OPERATORS:
+            packet = getattr(torch.ops.c10d, name, None)
+            if packet is not None:
+                kernel = self._kernel(name, packet.default, layer)
+                self._libraries[0].impl(name, kernel, LAYER, with_keyset=True)
+        functional = getattr(torch.ops._c10d_functional, "wait_tensor", None)  # noqa: SLF001
+        if functional is not None:
+            self._libraries.append(torch.library.Library("_c10d_functional", "IMPL"))
+            kernel = self._wait_tensor(functional.default, layer)
+            self._libraries[1].impl("wait_tensor", kernel, LAYER, with_keyset=True)
+        self._wait = self._c10d.Work.wait
+        self._c10d.Work.wait = self._waits = self._waiting(self._wait)
+
+    def _kernel(self, name: str, overload: Any, layer: Any) -> Callable[..., Any]:
+        names = [argument.name for argument in overload._schema.arguments]  # noqa: SLF001
+        at, record, redispatch = names.index("process_group"), self.record, overload.redispatch
+
+        def kernel(keys: Any, *arguments: Any, **named: Any) -> Any:
+            call = None
+            try:
+                call = record.enter(name, at, arguments)
+                if self.mode != "time":
+                    self._look(call, arguments)
+            except Exception as error:  # noqa: BLE001  (the program's call goes on)
+                self.fails(error)
+            try:
+                result = redispatch(keys.remove(layer), *arguments, **named)
+            except BaseException:
+                if call is not None:
+                    call.returned = True
+                raise
+            if call is not None:
+                try:
+                    record.leave(call, result)
+                except Exception as error:  # noqa: BLE001
+                    self.fails(error)
+                call.returned = True
+            return result
+
+        return kernel
+
+    def _look(self, call: Call, arguments: tuple[Any, ...]) -> None:
+        operator = OPERATORS[call.operator]
+        inputs: list[Any] = []
+        if operator.input != NONE and (operator.root == NONE or self._is_root(operator, arguments)):
+            inputs = [*tensors_in(arguments[operator.input])]
+        if self.mode == "hash":
+            call.inputs = [*map(fingerprint, inputs)]
+            if operator.output != NONE:
+                call.written = [*tensors_in(arguments[operator.output])]
+        if self.sending:
+            bad = [tensor for tensor in inputs if not is_finite(tensor)]
+            for tell in [*self.sending] if bad else ():
+                tell(call, bad)
+
+    def _is_root(self, operator: Any, arguments: tuple[Any, ...]) -> bool:
+        group = self._c10d.ProcessGroup.unbox(arguments[operator.root - 1])
+        return int(arguments[operator.root]) == int(group.rank())
+
+    def _waiting(self, wait: Callable[..., Any]) -> Callable[..., Any]:
+        def wait_and_look(work: Any, *arguments: Any, **named: Any) -> Any:
+            result = wait(work, *arguments, **named)
+            self._guarded(self.record.waited, work)
+            return result
+
+        return wait_and_look
+
+    def _wait_tensor(self, overload: Any, layer: Any) -> Callable[..., Any]:
+        redispatch = overload.redispatch
+
+        def kernel(keys: Any, tensor: Any) -> Any:
+            result = redispatch(keys.remove(layer), tensor)
+            self._guarded(lambda: self.record.waited(output=int(tensor.data_ptr())))
+            return result
+
+        return kernel
+
+    def _guarded(self, function: Callable[..., object], *arguments: Any) -> None:
+        try:
+            function(*arguments)
+        except Exception as error:  # noqa: BLE001  (the program goes on)
+            self.fails(error)
+
+    def fails(self, error: Exception) -> None:
+        """Say once that something of torch's is not as expected; the program goes on."""
+        log, self._log = self._log, None
+        if log is not None:
+            log(f"misses communication calls: {type(error).__name__}: {error}")
+
+    def end(self) -> None:
+        """Give torch its own kernels back."""
+        if self._c10d.Work.wait is self._waits:
+            self._c10d.Work.wait = self._wait
+        for library in self._libraries:
+            library._destroy()  # noqa: SLF001

@@ -1,0 +1,68 @@
+"""What is said of a tensor on the CPU: whether it is finite, or a hash of its bytes."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from hashlib import blake2b
+from typing import Any
+
+SMALL = 16384
+"""Bytes of a tensor that is hashed as it is: as fast as two sums are to begin (measured)."""
+COLUMNS = 1024
+
+
+@contextmanager
+def unseen() -> Iterator[Any]:
+    """Give torch, and let no mode of the program's, nor autograd, see what is done with it."""
+    torch: Any = sys.modules["torch"]
+    modes: Any = sys.modules["torch.utils._python_dispatch"]
+    with torch.no_grad(), modes._disable_current_modes():  # noqa: SLF001
+        yield torch
+
+
+def can_look(tensor: Any) -> bool:
+    """Whether its bytes are in this process's memory."""
+    plain = tensor.device.type == "cpu" and tensor.layout is sys.modules["torch"].strided
+    return bool(plain and tensor.untyped_storage().nbytes() >= tensor.nbytes)  # FSDP frees some
+
+
+def is_finite(tensor: Any) -> bool:
+    """Whether no element is NaN or infinite; True of numbers that cannot be.
+
+    A sum tells, at the speed of memory. One that is not finite may be an overflow of its own.
+    """
+    if not (tensor.is_floating_point() or tensor.is_complex()) or not can_look(tensor):
+        return True
+    with unseen() as torch:
+        seen = tensor.detach()
+        return bool(torch.isfinite(seen.sum()) or torch.isfinite(seen).all())
+
+
+def fingerprint(tensor: Any) -> str:
+    """Return 16 hexadecimal digits that depend on each byte and its place; "" where it cannot.
+
+    A large tensor's bytes are added as 64-bit numbers, once by rows and once by columns: 3.2 M
+    floats take 0.5 ms, their plain sum 0.14 ms, which would not tell their order (measured).
+    """
+    if not can_look(tensor):
+        return ""
+    with unseen() as torch:
+        flat = tensor.detach().resolve_conj().resolve_neg().contiguous().view(-1)
+        flat = flat.view(torch.uint8) if flat.numel() else flat
+        hashed = blake2b(digest_size=8)
+        whole = flat.numel() // (8 * COLUMNS) * 8 * COLUMNS if flat.numel() > SMALL else 0
+        if whole:
+            if flat.data_ptr() % 8 or flat.storage_offset() % 8:
+                flat = flat.clone()
+            rows = flat[:whole].view(torch.int64).view(-1, COLUMNS)
+            for sums in (rows.sum(0), rows.sum(1)):
+                hashed.update(_bytes(sums.view(torch.uint8)))
+        hashed.update(_bytes(flat[whole:]))
+        return hashed.hexdigest()
+
+
+def _bytes(flat: Any) -> bytes:
+    return ctypes.string_at(flat.data_ptr(), flat.numel()) if flat.numel() else b""

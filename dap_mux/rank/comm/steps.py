@@ -1,0 +1,129 @@
+"""The steps of training: each optimizer's `step()` ends one. What parameters and gradients were."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections import deque
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from dap_mux.rank.comm.looks import fingerprint, unseen
+from dap_mux.rank.comm.record import place_of
+
+if TYPE_CHECKING:  # a rank may have Python 3.8
+    from collections.abc import Callable
+
+    from dap_mux.rank.comm.record import Record
+
+MAX_STEPS = 64
+MAX_NAMED = 4096
+
+
+class Step:
+    """One step. `before`, `gradients`, `after`: hashes by the names of parameters.
+
+    `before`: the parameters before it, of an optimizer's first step only. `place`: where `step()`
+    was called. A name ends in `@1` or the like where its rank has only that shard of it.
+    """
+
+    __slots__ = ("after", "before", "gradients", "number", "optimizer", "place")
+
+    def __init__(self, number: int, optimizer: str, place: str) -> None:
+        self.number = number
+        self.optimizer = optimizer
+        self.place = place
+        self.before: dict[str, str] = {}
+        self.gradients: dict[str, str] = {}
+        self.after: dict[str, str] = {}
+
+
+class Steps:
+    """Follows all optimizers. `last`: the steps that are over. `ended`: who is told of each."""
+
+    def __init__(self, record: Record, fails: Callable[[Exception], object]) -> None:
+        self.last: deque[Step] = deque(maxlen=MAX_STEPS)
+        self.ended: list[Callable[[Step], object]] = []
+        self.mode = "time"
+        self._record = record
+        self._fails = fails
+        self._names: dict[int, str] = {}  # of parameters, by their identities
+        self._seen: set[int] = set()  # optimizers
+        self._now: Step | None = None
+        optimizer: Any = sys.modules["torch.optim.optimizer"]
+        self._hooks = [
+            optimizer.register_optimizer_step_pre_hook(self._begins),
+            optimizer.register_optimizer_step_post_hook(self._ends),
+        ]
+
+    def _begins(self, optimizer: Any, *_: Any) -> None:
+        try:
+            frame = sys._getframe(1)  # noqa: SLF001
+            self._now = now = Step(self._record.step, type(optimizer).__name__, place_of(frame))
+            if self.mode == "hash":
+                parameters = [*self._named(optimizer)]
+                if id(optimizer) not in self._seen:
+                    self._seen.add(id(optimizer))
+                    now.before = {name: _hash(each) for name, each in parameters}
+                now.gradients = {
+                    name: _hash(each.grad) for name, each in parameters if each.grad is not None
+                }
+        except Exception as error:  # noqa: BLE001  (the program goes on)
+            self._fails(error)
+
+    def _ends(self, optimizer: Any, *_: Any) -> None:
+        try:
+            now, self._now = self._now, None
+            if now is None:
+                return
+            if self.mode == "hash":
+                now.after = {name: _hash(each) for name, each in self._named(optimizer)}
+            self.last.append(now)
+            self._record.step += 1
+            for tell in [*self.ended]:
+                tell(now)
+        except Exception as error:  # noqa: BLE001
+            self._fails(error)
+
+    def _named(self, optimizer: Any) -> Iterator[tuple[str, Any]]:
+        """Yield an optimizer's parameters, by the names that their module has for them."""
+        parameters = [each for group in optimizer.param_groups for each in group["params"]]
+        if any(id(each) not in self._names for each in parameters):
+            self._find_names()
+        for at, each in enumerate(parameters[:MAX_NAMED]):
+            name = self._names.setdefault(id(each), f"parameter {at} of {type(optimizer).__name__}")
+            yield name + shard_of(each), each
+
+    def _find_names(self) -> None:
+        """Look through the modules of this process: the outermost one names a parameter."""
+        module: Any = sys.modules["torch.nn"].Module
+        depth: dict[int, int] = {}
+        for each in gc.get_objects():
+            if not issubclass(type(each), module):  # asks no object: some warn
+                continue
+            for name, parameter in each.named_parameters():
+                plain = name.removeprefix("module.")  # DDP's
+                if plain.count(".") >= depth.get(id(parameter), 0):
+                    depth[id(parameter)] = plain.count(".")
+                    self._names[id(parameter)] = plain
+
+    def end(self) -> None:
+        """Follow no optimizer any more."""
+        for hook in self._hooks:
+            hook.remove()
+
+
+def shard_of(tensor: Any) -> str:
+    """Say which shard of a DTensor a rank has: `@` and its places along the sharded dimensions."""
+    mesh = getattr(tensor, "device_mesh", None)
+    if mesh is None:
+        return ""
+    places = zip(mesh.get_coordinate() or (), tensor.placements)  # noqa: B905  (Python 3.8)
+    found = [str(at) for at, placement in places if not placement.is_replicate()]
+    return "@" + ".".join(found) if found else ""
+
+
+def _hash(tensor: Any) -> str:
+    with unseen():
+        local = tensor.to_local() if hasattr(tensor, "to_local") else tensor
+        return fingerprint(local)

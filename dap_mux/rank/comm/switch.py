@@ -1,0 +1,152 @@
+"""Turns the watch of this process's communication on and off, before torch is there too."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from dap_mux.rank.comm.kernels import Watch
+from dap_mux.rank.comm.record import C10D, Record
+from dap_mux.rank.comm.steps import Steps
+
+if TYPE_CHECKING:  # a rank may have Python 3.8
+    from collections.abc import Callable
+    from types import ModuleType
+
+WATCHED = frozenset({"torch", C10D})
+
+
+class _State:
+    """The watch, once torch.distributed is there, and the finder that waits for it."""
+
+    def __init__(self) -> None:
+        self.watch: Watch | None = None
+        self.steps: Steps | None = None
+        self.mode = "off"
+        self.finder: _Finder | None = None
+
+
+_state = _State()
+
+
+class _Finder:
+    """Among the finders of modules: begins the watch when torch has been imported."""
+
+    def __init__(self, begin: Callable[[], object]) -> None:
+        self._begin = begin
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        """Find torch as the others do, and have its loader tell; find nothing else."""
+        if name not in WATCHED:
+            return None
+        others = [each for each in sys.meta_path if each is not self and hasattr(each, "find_spec")]
+        found = (finder.find_spec(name, path, target) for finder in others)
+        spec: Any = next((spec for spec in found if spec is not None), None)
+        execute = getattr(spec and spec.loader, "exec_module", None)
+        if execute is None:
+            return spec
+
+        def exec_module(module: ModuleType) -> None:
+            with suppress(AttributeError):
+                del spec.loader.exec_module
+            execute(module)
+            if name == "torch" or not _is_importing("torch"):
+                self._begin()
+
+        with suppress(AttributeError):  # a loader of somebody's that lets nothing be set
+            spec.loader.exec_module = exec_module
+        return spec
+
+
+def _is_importing(name: str) -> bool:
+    spec = getattr(sys.modules.get(name), "__spec__", None)
+    return bool(getattr(spec, "_initializing", False))
+
+
+def begin(mode: str, log: Callable[[str], object]) -> None:
+    """Record calls once torch.distributed has been imported, or end that; `log` is told of failure.
+
+    `mode`: one of `environ.COMM_MODES`.
+    """
+    _state.mode = mode
+    if mode == "off":
+        end()
+    elif _state.watch is not None:
+        _take_mode()
+    elif _state.finder is not None:
+        return
+    elif C10D in sys.modules and not _is_importing("torch"):
+        _start(log)
+    else:
+        _state.finder = _Finder(lambda: _start(log))
+        sys.meta_path.insert(0, _state.finder)
+
+
+def _start(log: Callable[[str], object]) -> None:
+    if C10D not in sys.modules or _state.watch is not None:
+        return
+    _forget_finder()
+    try:
+        _state.watch = watch = Watch(_state.mode, log)
+        if "torch.optim.optimizer" in sys.modules:
+            _state.steps = Steps(watch.record, watch.fails)
+        _take_mode()
+        atexit.register(end)  # works are let go of while torch is still whole
+    except Exception as error:  # noqa: BLE001  (private parts of torch: the job goes on)
+        version = getattr(sys.modules["torch"], "__version__", "?")
+        log(f"records no communication calls with torch {version}: {type(error).__name__}: {error}")
+
+
+def _take_mode() -> None:
+    if _state.watch is not None:
+        _state.watch.mode = _state.mode
+    if _state.steps is not None:
+        _state.steps.mode = _state.mode
+
+
+def _forget_finder() -> None:
+    if _state.finder in sys.meta_path:
+        sys.meta_path.remove(_state.finder)
+    _state.finder = None
+
+
+def end() -> None:
+    """Record no calls any more; torch is as it was."""
+    atexit.unregister(end)
+    _forget_finder()
+    watch, _state.watch = _state.watch, None
+    steps, _state.steps = _state.steps, None
+    if steps is not None:
+        steps.end()
+    if watch is not None:
+        watch.end()
+
+
+def record() -> Record | None:
+    """Return the record, None where nothing is recorded."""
+    return _state.watch.record if _state.watch is not None else None
+
+
+def steps() -> Steps | None:
+    """Return what follows the optimizers, None where nothing does."""
+    return _state.steps
+
+
+def watch() -> Watch | None:
+    """Return the kernels in front of torch's, None where there are none."""
+    return _state.watch
+
+
+def _in_forked_child() -> None:
+    """No thread of a backend is in it that could complete works: none is destroyed there either."""
+    if _state.watch is not None:
+        _parents.append(_state.watch.record.kept)
+        _state.watch.record.__init__()  # type: ignore[misc]
+
+
+_parents: list[Any] = []
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_forked_child)
