@@ -69,14 +69,14 @@ def open_call() -> list[bool]:
 
 def in_child() -> None:
     """Tell what a forked child has of the record, which the parent still has."""
-    work = dist.all_reduce(tensor, async_op=True)
+    unwaited = dist.all_reduce(tensor, async_op=True)
     assert comm.record().kept
     child = os.fork()
     if not child:
         tell("child", len(comm.record().kept))
         os._exit(0)
     os.waitpid(child, 0)
-    work.wait()
+    unwaited.wait()
 
 
 dist.init_process_group("gloo")
