@@ -6,6 +6,7 @@ import json
 import os
 import re
 import subprocess
+from collections import Counter
 from pathlib import Path
 from typing import Any, Final
 
@@ -31,16 +32,23 @@ KINDS: Final = [
     *("all_reduce", "all_gather_into_tensor", "reduce", "all_reduce"),
     "monitored_barrier",
 ]
+WAYS: Final = {
+    *("ddp_with_buckets", "ddp_with_no_sync", "ddp_with_unused_parameters"),
+    *("fsdp2", "tensor_parallel", "fsdp2_and_tensor_parallel", "dtensor"),
+    *("functional_collectives", "object_collectives", "sends_and_receives"),
+}
 BACKWARD: Final = SCRIPTS / "comm_backward.py"
 
 
-def torchrun(script: str, *arguments: str, within: float = 240.0, **environ: str) -> str:
-    """Run a script in two ranks; return what they have printed."""
+def torchrun(
+    script: str, *arguments: str, within: float = 240.0, ranks: int = 2, **environ: str
+) -> str:
+    """Run a script in some ranks; return what they have printed."""
     programs = environment("torch")
     python = os.environ.get("DAP_MUX_COMM_PYTHON") or str(programs / "python")
-    command = [python, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    command = [python, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node"]
     done = subprocess.run(
-        [*command, str(SCRIPTS / script), *arguments],
+        [*command, str(ranks), str(SCRIPTS / script), *arguments],
         env={**os.environ, "OMP_NUM_THREADS": "1", **environ},
         capture_output=True,
         text=True,
@@ -82,6 +90,28 @@ def test_each_call_is_seen_once_and_its_record_goes_without_a_trace() -> None:
     assert told(output, "shape") == [[[4], "torch.float32"]]
     assert told(output, "child") == [0, 0]
     assert told(output, "after") == 2 * [[0, False, 0, True]]
+
+
+def test_all_ways_to_communicate_are_seen_whole_and_change_nothing_in_any_mode() -> None:
+    """Torch's profiler counts the calls where the watch is off: it is what the watch must see."""
+    output = torchrun("comm_frameworks.py", ranks=4, within=280)
+    assert told(output, "clean") == 4 * [True]
+    found = told(output, "scene")
+    plain = {(one["scene"], one["rank"]): one for one in found if one["mode"] == "off"}
+    assert len(plain) == 4 * len(WAYS)
+    assert {one["scene"] for one in found} == WAYS
+    assert Counter(one["mode"] for one in found)["off"] == 2 * len(plain)
+    hashes: dict[tuple[Any, ...], list[Any]] = {}
+    for one in found:
+        off = plain[one["scene"], one["rank"]]
+        assert (one["values"], one["counts"]) == (off["values"], off["counts"]), one
+        for kind, group, number, outputs in one.get("calls", ()) if one["mode"] == "hash" else ():
+            hashes.setdefault((one["scene"], kind, group, number), []).append(outputs)
+    for (scene, kind, *_), outputs in hashes.items():
+        if kind not in ("send", "gather"):
+            assert all(each and all(each) for each in outputs), (scene, kind, outputs)
+        if kind in ("all_reduce", "broadcast") or kind.startswith("all_gather"):
+            assert outputs == len(outputs) * outputs[:1], (scene, kind, outputs)
 
 
 def test_results_are_bitwise_the_same_and_nothing_is_loaded_without_it() -> None:

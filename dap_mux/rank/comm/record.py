@@ -73,8 +73,12 @@ class Call:
     def end(self, *, looks: bool) -> None:
         """Note that it is complete; `looks`: nobody can have used its outputs yet."""
         self.ended, self.work = self.ended or time.time_ns(), None
+        self.look(looks=looks)
+
+    def look(self, *, looks: bool = True) -> None:
+        """Hash what has been written, where `looks`, and let go of it."""
         written, self.written = self.written, []
-        if looks:
+        if looks and written:
             self.outputs = [*map(fingerprint, written)]
 
 
@@ -139,6 +143,16 @@ class Record:
             if call.work is not None and (call.work is work or writes):
                 self._end(order, looks=True)
 
+    def look(self) -> None:
+        """Hash what complete calls have written, such as DDP's buckets, before a step uses it.
+
+        DDP waits for futures, which gloo completes a moment before their works.
+        """
+        self._clear(sys.maxsize)
+        for call in [*self.kept.values()]:
+            if call.written and call.work is not None and _is_done(call.work):
+                call.look()
+
     def _end(self, order: int, *, looks: bool) -> None:
         call = self.kept.pop(order, None)
         if call is not None:  # else another thread was faster
@@ -156,6 +170,13 @@ class Record:
                 self._end(order, looks=call.step == self.step)
         if most > WHOLE_EVERY:  # threads that count at once lose some
             self._bytes = sum(call.bytes for call in [*self.kept.values()] if call.work is not None)
+
+
+def _is_done(work: Any) -> bool:
+    try:
+        return bool(work.get_future().done())
+    except RuntimeError:  # gloo's reduce-scatter has none
+        return False
 
 
 def _address(tensor: Any) -> int:

@@ -61,6 +61,7 @@ class Steps:
             frame = sys._getframe(1)  # noqa: SLF001
             self._now = now = Step(self._record.step, type(optimizer).__name__, place_of(frame))
             if self.mode == "hash":
+                self._record.look()  # nobody waits in Python for what DDP's reducer sends
                 parameters = [*self._named(optimizer)]
                 if id(optimizer) not in self._seen:
                     self._seen.add(id(optimizer))
