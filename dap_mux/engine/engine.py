@@ -20,6 +20,7 @@ from dap_mux.engine.clients.client_inputs import (
 )
 from dap_mux.engine.clients.lease import Lease
 from dap_mux.engine.inputs import Settings
+from dap_mux.engine.job_insight.comm_modes import CommModes
 from dap_mux.engine.job_insight.library_watch import CollectiveTimeouts, LibraryWatch
 from dap_mux.engine.job_insight.partial_moves import OnFound, PartialMoves
 from dap_mux.engine.messages import to_clients, to_ranks
@@ -98,6 +99,7 @@ class Engine:
         self.collective_timeouts = CollectiveTimeouts(core)
         self.meshes = Meshes(core, self.view, self.client_events)
         self.libraries = LibraryWatch(core, self.meshes, self.breakpoints)
+        self.comm_modes = CommModes(core, self.meshes)
         self.partial_moves = PartialMoves(core)
         self._followers: tuple[RowsChanged, ...] = (
             RanksEvent(core, self.view).rows_changed,
@@ -408,6 +410,7 @@ class Engine:
         self.files.live(rank)
         self.collective_timeouts.live(rank)
         self.libraries.live(rank)
+        self.comm_modes.live(rank)
 
     def lost(self, rank: Rank, was_live: bool) -> None:
         """The rank's connection is gone."""

@@ -13,6 +13,7 @@ from dap_mux.engine.breakpoints.sync import Breakpoints
 from dap_mux.engine.clients.attach import ClientAttach
 from dap_mux.engine.clients.client_inputs import ClientInitialize, ClientLeave
 from dap_mux.engine.clients.lease import Lease
+from dap_mux.engine.job_insight.comm_modes import CommModes
 from dap_mux.engine.messages.requests import STEPS_BACK, Handler, Route
 from dap_mux.engine.ranks.patching import DebuggerProperties
 from dap_mux.engine.session.session_end import JobRestart
@@ -57,6 +58,7 @@ class Parts(Protocol):
     inspector: Inspector
     properties: DebuggerProperties
     commands: SessionRequests
+    comm_modes: CommModes
     on_demand: OnDemand
 
 
@@ -211,6 +213,7 @@ ROUTES: Final[Mapping[str, Route[Parts]]] = {
         lambda parts: parts.on_demand.stacks.stacks, own.StacksArguments, observers=True
     ),
     "why": Route(lambda parts: parts.on_demand.why.why, own.WhyArguments, observers=True),
+    "comm": Route(lambda parts: parts.comm_modes.comm, own.CommArguments),
     "focus": Route(lambda parts: parts.commands.focus, own.FocusArguments),
     "scope": Route(lambda parts: parts.commands.scope, own.ValueArguments, observers=True),
     "view": Route(lambda parts: parts.commands.view, own.ValueArguments, observers=True),

@@ -263,6 +263,14 @@ def put_timeouts_back(source: str) -> str:
     return call(source, "put_back")
 
 
+# What a rank looks at of its communication, by `injected.comm_switch`.
+
+
+def switch_comm(source: str, mode: str) -> str:
+    """Return an expression that begins a mode, "" for none, and says which one is on."""
+    return call(source, "switch", repr(mode))
+
+
 # What torch knows in a rank, by `injected.torch_state`.
 
 COMPILED: Final = "torch.compile has compiled"  # in a breakpoint's message

@@ -104,6 +104,7 @@ OURS: Final = frozenset(
         "threads",
         "valuesAcrossRanks",
         "mesh",
+        "comm",
         "pathMappings",
         "workspaceFolder",
     }
@@ -224,6 +225,7 @@ class ClientAttach(Struct, eq=False):
         """The first controller: what it says of the ranks and their files is the session's."""
         before, self._set_up_by = (self._set_up_by, self._core.path_map), client.arguments
         self._translation.lead(client)
+        self._core.comm = str(client.arguments.get("comm", ""))
         arguments = upstream_arguments(client.arguments)
         if is_on_windows(client.arguments, client.path_map):
             arguments.setdefault("clientOS", "windows")

@@ -105,6 +105,7 @@ class SessionState:
         self.settings = settings
         self._world = None
         self.view = settings.view
+        self.comm = ""  # the first client's attribute
         self.scope = settings.scope
 
     def next_seq(self, connection: Connection) -> int:

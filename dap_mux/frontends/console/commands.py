@@ -11,6 +11,7 @@ from functools import partial
 from typing import Final
 
 from dap_mux.frontends.console.breakpoint_commands import break_, clear, condition, ignore, switch
+from dap_mux.frontends.console.comm import comm
 from dap_mux.frontends.console.context import RANKS_TIMEOUT_S, REQUEST_TIMEOUT_S, Context
 from dap_mux.frontends.console.screen import (
     Body,
@@ -377,6 +378,11 @@ COMMANDS: Final[tuple[Command, ...]] = (
         "why [RANKS]",
         "say why the job does not move on; stops none",
         partial(_report, "why", show_verdict),
+    ),
+    Command(
+        "comm [RANKS] [off|time|finite|hash]",
+        "show or change what ranks record of their communication",
+        comm,
     ),
     Command(
         "break FILE:LINE|FUNCTION [, CONDITION]",

@@ -85,6 +85,7 @@ class AttachArguments(Struct):
     role: str = "controller"
     events: list[str] = []
     token: str = ""
+    comm: Literal["", "off", "time", "finite", "hash"] = ""
     valuesAcrossRanks: Literal["off", "differing", "all"] | None = None
     noDebug: bool | None = None
     debugOptions: list[str] | None = None

@@ -61,6 +61,16 @@ class StacksArguments(Struct):
     threads: Literal["main", "all"] = "main"
 
 
+CommMode = Literal["", "off", "time", "finite", "hash"]
+
+
+class CommArguments(Struct):
+    """Our `comm`: the mode to begin, "" to ask which one is on."""
+
+    ranks: str = "all"
+    mode: CommMode = ""
+
+
 class WhyArguments(Struct):
     """Our `why`: so many samples of each rank, `interval` seconds apart."""
 

@@ -96,6 +96,7 @@ def _start(log: Callable[[str], object]) -> None:
         _take_mode()
         atexit.register(end)  # works are let go of while torch is still whole
     except Exception as error:  # noqa: BLE001  (private parts of torch: the job goes on)
+        _state.mode = "off"
         version = getattr(sys.modules["torch"], "__version__", "?")
         log(f"records no communication calls with torch {version}: {type(error).__name__}: {error}")
 
@@ -123,6 +124,11 @@ def end() -> None:
         steps.end()
     if watch is not None:
         watch.end()
+
+
+def mode() -> str:
+    """Return the mode that is wanted, one of `environ.COMM_MODES`."""
+    return _state.mode
 
 
 def record() -> Record | None:

@@ -32,6 +32,7 @@ sys.path.append(str(Path(__file__).parents[3]))
 comm: Any = import_module("dap_mux.rank.comm.switch")
 MODES = ("off", "hash", "time", "finite", "off")
 STEPS = 2
+HAS_FSDP2 = hasattr(torch.cpu.Stream, "record_event")  # on CPUs; torch 2.6 has not
 
 
 class Layers(nn.Module):
@@ -216,7 +217,7 @@ rank = dist.get_rank()
 clean = traces()
 for mode in MODES:
     comm.begin(mode, print)
-    for each in SCENES:
+    for each in SCENES if HAS_FSDP2 else (one for one in SCENES if "fsdp2" not in one.__name__):
         sys.stdout.write(f"scene {json.dumps(look(each, mode))}\n")
         sys.stdout.flush()
 sys.stdout.write(f"clean {json.dumps(traces() == clean and comm.record() is None)}\n")

@@ -78,6 +78,7 @@ _ATTACH: Final = {
     "role": "controller",
     "events": ["ranks"],
     "token": "",
+    "comm": "off",
     "noDebug": False,
     "debugOptions": [],
     "options": "",
@@ -164,6 +165,7 @@ _ANYWHERE: Final[dict[str, Callable[[Ids], Json]]] = {
     "list": lambda ids: {"ranks": "all", "states": []},
     "breakpoints": lambda ids: {},
     "stacks": lambda ids: {"ranks": "all", "threads": "all"},
+    "comm": lambda ids: {"ranks": "all", "mode": "off"},
     "why": lambda ids: {"ranks": "all", "samples": 3, "interval": 0.3},
     "compare": lambda ids: {
         "expression": "1",

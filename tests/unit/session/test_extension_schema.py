@@ -20,7 +20,7 @@ EXTENSION = ROOT / "vscode-extension"
 ADAPTER = [option for option in OPTIONS if "adapter" in option.commands]
 # What `launch` does for `run`: started ranks have ports and wait.
 LAUNCHED = [option for option in OPTIONS if option.commands == ("run",)]
-OF_THE_ENGINE = {"events", "pathMappings", "role", "token"}
+OF_THE_ENGINE = {"comm", "events", "pathMappings", "role", "token"}
 OF_THE_EXTENSION = {"python"}
 
 
