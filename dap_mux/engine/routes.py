@@ -284,8 +284,9 @@ class OnDemand(Struct, eq=False, dict=True):
     def why(self) -> Why:
         """`why`: what keeps the job from moving on."""
         from dap_mux.engine.job_insight.gather_evidence import Why
+        from dap_mux.engine.job_insight.slow_ranks import SlowRanks
 
-        return Why(self._core, self._meshes, self.evidence)
+        return Why(self._core, self._meshes, self.evidence, SlowRanks(self._core).look)
 
     @cached_property
     def evidence(self) -> EvidenceGatherer:

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -57,51 +57,69 @@ SAMPLE: Final = "'{\"sample\":%s}' % own['evidence'](own['sent'])"
 Samples: TypeAlias = "dict[DebuggeeId, Result[Sample]]"
 
 
-class EvidenceAnswer(msgspec.Struct, frozen=True):
-    """A rank's answer: a sample, or the form in which the modules must be sent to it first."""
+class InForm(msgspec.Struct, frozen=True):
+    """A rank's answer; `lacks`: the form in which the modules must be sent to it first."""
+
+    lacks: Literal["bytecode", "source"] | None = None
+
+
+class EvidenceAnswer(InForm, frozen=True):
+    """A sample, unless modules are lacking."""
 
     sample: Sample | None = None
-    lacks: Literal["bytecode", "source"] | None = None
 
     def __post_init__(self) -> None:
         if (self.sample is None) is (self.lacks is None):
             raise ValueError("either of them is needed")
 
 
-class SampleAnswer(msgspec.Struct, frozen=True):
-    """The answer of a rank that has just received the modules."""
+A = TypeVar("A", bound=InForm)
 
-    sample: Sample
+
+def ask_evidence(
+    core: SessionState,
+    ranks: Iterable[Rank],
+    value: str,
+    kind: type[A],
+    then: Callable[[dict[DebuggeeId, Result[A]]], None],
+    timeout: float | None = None,
+) -> None:
+    """Ask each rank for a value by the modules of `injected/evidence`, which it may not have yet.
+
+    `then` is called once every rank has answered or is given up; `timeout`: seconds for each of the
+    two questions that it takes at most.
+    """
+    asked = list(ranks)
+    found: dict[DebuggeeId, Result[A]] = {}
+    bundle = core.injected.bundles["evidence"]
+
+    def brought(results: dict[DebuggeeId, Result[A]]) -> None:
+        found.update(results)
+        then(found)
+
+    def answered(results: dict[DebuggeeId, Result[A]]) -> None:
+        messages: dict[DebuggeeId, str] = {}
+        for id, (answer, reply) in results.items():
+            if answer is not None and answer.lacks is not None:
+                messages[id] = bundle.bring(value, compiled=answer.lacks == "bytecode")
+            else:
+                found[id] = answer, reply
+        lack = (rank for rank in asked if rank.id in messages)
+        gather_results(core, lack, lambda rank: messages[rank.id], kind, brought, timeout)
+
+    question = bundle.ask(value)
+    gather_results(core, asked, lambda _: question, kind, answered, timeout)
 
 
 def take_samples(
     core: SessionState, ranks: Iterable[Rank], then: Callable[[Samples], None], timeout: float
 ) -> None:
-    """Ask each rank for a sample; `then` is called once every rank has answered or is given up.
+    """Ask each rank for a sample; `timeout` as of `ask_evidence`."""
 
-    `timeout`: seconds for each of the two questions that it takes at most.
-    """
-    asked = list(ranks)
-    found: Samples = {}
-    bundle = core.injected.bundles["evidence"]
+    def told(results: dict[DebuggeeId, Result[EvidenceAnswer]]) -> None:
+        then({id: (one.sample if one else None, reply) for id, (one, reply) in results.items()})
 
-    def brought(results: dict[DebuggeeId, Result[SampleAnswer]]) -> None:
-        for id, (answer, reply) in results.items():
-            found[id] = (answer.sample if answer else None, reply)
-        then(found)
-
-    def answered(results: dict[DebuggeeId, Result[EvidenceAnswer]]) -> None:
-        messages: dict[DebuggeeId, str] = {}
-        for id, (answer, reply) in results.items():
-            if answer is not None and answer.lacks is not None:
-                messages[id] = bundle.bring(SAMPLE, compiled=answer.lacks == "bytecode")
-            else:
-                found[id] = (answer.sample if answer else None, reply)
-        lack = (rank for rank in asked if rank.id in messages)
-        gather_results(core, lack, lambda rank: messages[rank.id], SampleAnswer, brought, timeout)
-
-    question = bundle.ask(SAMPLE)
-    gather_results(core, asked, lambda _: question, EvidenceAnswer, answered, timeout)
+    ask_evidence(core, ranks, SAMPLE, EvidenceAnswer, told, timeout)
 
 
 SILENT_AFTER_S: Final = 1.0
@@ -299,12 +317,16 @@ class Why(Struct, eq=False):
     _core: SessionState
     _meshes: Meshes
     _evidence: EvidenceGatherer
+    _look_for_slow: Callable[[ClientRequest, list[Rank]], None]
 
     def why(self, request: ClientRequest) -> None:
         """`why`: no rank is stopped for it."""
         arguments = typed(request.arguments, WhyArguments)
         if self._core.recorded is not None:
             self._repeat(request, self._core.recorded)
+            return
+        if arguments.slow:
+            self._meshes.choose(request, arguments.ranks, partial(self._look_for_slow, request))
             return
 
         def chosen(ranks: list[Rank]) -> None:

@@ -188,7 +188,7 @@ def _stacks(parser: ArgumentParser) -> None:
 
 def _why(parser: ArgumentParser) -> None:
     parser.usage = (
-        "dap-mux why [SESSION] [RANKS] [--attach] [--watch [S]] [--json] [OPTIONS]\n"
+        "dap-mux why [SESSION] [RANKS] [--attach] [--slow|--watch [S]] [--json] [OPTIONS]\n"
         "       dap-mux why ENDPOINT... [--attach] [--job NAME] [--json] [OPTIONS]\n"
         "       dap-mux why --from DIR [--json]"
     )
@@ -200,6 +200,7 @@ def _why(parser: ArgumentParser) -> None:
         "of a session: attach a debugger for the answer, if there is none; of endpoints: "
         "keep one on the culprit alone afterwards, for a console or an editor",
     )
+    flag(parser, "--slow", "which rank makes the others wait, of a job that moves on but slowly")
     parser.add_argument(
         "--watch",
         nargs="?",

@@ -70,6 +70,7 @@ def why_from(folder: Path) -> Body:
 
 LIST_TIMEOUT_S: Final = 10.0
 RESPONSE_TIMEOUT_S: Final = 20.0
+SLOW_TIMEOUT_S: Final = 60.0
 STOPPED: Final = "Tt"
 NO_DEBUGGER: Final = (
     "no debugger is attached to these ranks: attach an editor or `dap-mux console`; or pass "
@@ -83,10 +84,12 @@ NO_DEBUGGER: Final = (
 def main(args: Namespace) -> int:
     """Show the verdict; the exit code is the verdict's."""
     if args.folder is not None:
-        if args.arguments or args.attach:
-            raise UsageError("--from: takes neither a session, ranks, endpoints nor --attach")
+        if args.arguments or args.attach or args.slow:
+            raise UsageError("--from: takes no session, ranks, endpoints, --attach or --slow")
         return _show(args, why_from(Path(args.folder)))
     endpoints = endpoints_in(args.arguments)
+    if args.slow and (args.watch is not None or (endpoints and pids_in(endpoints) is not None)):
+        raise UsageError(SLOW_OF)
     if args.watch is not None:
         return _watched(args, endpoints)
     if endpoints:
@@ -94,7 +97,14 @@ def main(args: Namespace) -> int:
             return execute(_of_processes, (args, pids))
         return execute(_of_machines, (args, endpoints))
     session, ranks = session_and_ranks(args.arguments)
-    return _show(args, anyio.run(of_session, find(session), load_config(args), ranks, args.attach))
+    asked = find(session), load_config(args), ranks, args.attach, args.slow
+    return _show(args, anyio.run(of_session, *asked))
+
+
+SLOW_OF: Final = (
+    "--slow: of a session, or of ranks that listen for a debugger; without --watch, and not of "
+    "pid:NUMBER: it takes a debugger in the ranks, and `dap-mux run --comm time`"
+)
 
 
 # `--watch`: again and again, until the session or the processes have ended.
@@ -161,21 +171,25 @@ def _show(args: Namespace, body: Body) -> int:
     return EXIT_CODES.get(body["verdict"], EXIT_CODES[UNDECIDED])  # a recording may know others
 
 
-async def of_session(session: SessionFile, config: Config, ranks: str, attach: bool) -> Body:
+async def of_session(
+    session: SessionFile, config: Config, ranks: str, attach: bool, slow: bool = False
+) -> Body:
     """Ask as an observer; `attach`: be the debugger for as long as it takes, if there is none.
 
     Ranks that wait for their debugger before the first line would run on with it. Without `attach`
-    those of this machine that nobody debugs are looked at from outside.
+    those of this machine that nobody debugs are looked at from outside. `slow`: who is slow.
     """
     from dap_mux.frontends.cli.join import controller, observer
 
     async with observer(session, config, "dap-mux why") as client:
         listed = await client.request("list", {"ranks": ranks}, timeout=LIST_TIMEOUT_S)
         if not undebugged(listed["ranks"]):
-            asked = {"ranks": ranks}
-            body = await client.request("why", asked, timeout=RESPONSE_TIMEOUT_S)
+            asked, limit = _question(ranks, slow)
+            body = await client.request("why", asked, timeout=limit)
             return await _with_place(body, listed["ranks"])
-    if not attach or any(map(_is_stopped, listed["ranks"])):
+    if slow and not attach:
+        raise DapMuxError(NO_DEBUGGER)
+    if not slow and (not attach or any(map(_is_stopped, listed["ranks"]))):
         try:
             return await _from_outside(listed["ranks"])
         except DapMuxError:
@@ -183,7 +197,7 @@ async def of_session(session: SessionFile, config: Config, ranks: str, attach: b
                 raise
     debugger = await controller(session, config, {})
     try:
-        return await _once_attached(debugger, ranks)
+        return await _once_attached(debugger, ranks, slow)
     finally:
         await debugger.disconnect()
 
@@ -206,10 +220,15 @@ async def _from_outside(rows: list[Body]) -> Body:
     return seen.body
 
 
-async def _once_attached(debugger: SessionClient, ranks: str) -> Body:
+async def _once_attached(debugger: SessionClient, ranks: str, slow: bool) -> Body:
     rows = await reached(debugger)
-    body = await debugger.request("why", {"ranks": ranks}, timeout_s=RESPONSE_TIMEOUT_S)
-    return await _with_place(body, rows)
+    asked, limit = _question(ranks, slow)
+    return await _with_place(await debugger.request("why", asked, timeout_s=limit), rows)
+
+
+def _question(ranks: str, slow: bool) -> tuple[Body, float]:
+    """Return the arguments of `why`, and how long the answer may take."""
+    return {"ranks": ranks, "slow": slow}, SLOW_TIMEOUT_S if slow else RESPONSE_TIMEOUT_S
 
 
 async def _with_place(body: Body, rows: Sequence[Mapping[str, Any]]) -> Body:
@@ -251,7 +270,7 @@ async def _with_debugger(args: Namespace, endpoint: str, code: int) -> int:
 async def _of_machines(asked: tuple[Namespace, tuple[str, ...]]) -> int:
     """Look from outside where that can be, without --attach; else ask the ranks that listen."""
     args, endpoints = asked
-    sources = None if args.attach else machines_in(endpoints)
+    sources = None if args.attach or args.slow else machines_in(endpoints)
     body = None if sources is None else await why_on_machines(sources, args.job)
     return await _of_endpoints(asked) if body is None else _show(args, body)
 
@@ -267,7 +286,7 @@ async def _of_endpoints(asked: tuple[Namespace, tuple[str, ...]]) -> int:
     options = AttachOptions(config if args.attach else private, endpoints)
     async with session_over(options) as (session, _):
         debugger = await controller(session.file, config, {})
-        body = await _once_attached(debugger, "all")
+        body = await _once_attached(debugger, "all", args.slow)
         code = _show(args, body)
         if not args.attach or not body["suspects"]:
             await session.release("the verdict is known")

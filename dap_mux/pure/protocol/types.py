@@ -72,11 +72,12 @@ class CommArguments(Struct):
 
 
 class WhyArguments(Struct):
-    """Our `why`: so many samples of each rank, `interval` seconds apart."""
+    """Our `why`: so many samples of each rank, `interval` seconds apart; or who is `slow`."""
 
     ranks: str = "all"
     samples: Annotated[int, Meta(ge=2, le=10)] = 3
     interval: Annotated[float, Meta(ge=0.05, le=1)] = 0.3
+    slow: bool = False
 
 
 class FocusArguments(Struct):

@@ -44,10 +44,11 @@ class Verdict:
 def ranks(of: Iterable[Doing]) -> str:
     """Return `rank 5`, `ranks 0-4,6` or `rank Worker:1`."""
     ids = [one.rank for one in of]
-    return f"rank{'s' * (len(ids) != 1)} {_named(ids)}"
+    return f"rank{'s' * (len(ids) != 1)} {named_ids(ids)}"
 
 
-def _named(ids: Sequence[RankId]) -> str:
+def named_ids(ids: Sequence[RankId]) -> str:
+    """Return `5`, `0-4,6` or `Worker:1`."""
     groups = {group for group, _ in ids}
     prefix = "" if len(groups) > 1 or groups <= {DEFAULT_GROUP} else f"{ids[0][0]}:"
     return f"{prefix}{fold(ids)}"
@@ -128,7 +129,7 @@ def has_not_reached(culprits: Sequence[Doing], picture: Picture) -> tuple[str, .
 
 def look_at(of: Sequence[Doing]) -> str:
     """Return the command that brings a user to a rank."""
-    return f"dap-mux console, then `attach {_named([of[0].rank])}`"
+    return f"dap-mux console, then `attach {named_ids([of[0].rank])}`"
 
 
 def in_the_kernel(thread: Thread) -> str:
