@@ -25,7 +25,7 @@ from dap_mux.pure.rank_sets.world import DebuggeeId
 PACE: Final = "own['module'](own['sent'],'pace')"
 BEGIN: Final = f"'{{\"begun\":%s}}' % {PACE}.begin(own['module'],own['sent'])"
 TOLD: Final = f"'{{\"pace\":%s}}' % {PACE}.told(own['plain'])"
-LOOKS_S: Final = (4.5, 16.0)
+LOOKS_S: Final = (4.5, 4.5, 12.0)
 """After which it is asked what they have seen: a look of few collectives goes on for longer."""
 
 

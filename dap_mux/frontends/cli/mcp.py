@@ -51,11 +51,11 @@ class CommandLine:
         await reached(client)
         return client
 
-    async def why(self, session: SessionFile, ranks: str) -> dict[str, object]:
-        """Return the response of `why`."""
+    async def why(self, session: SessionFile, ranks: str, *, slow: bool) -> dict[str, object]:
+        """Return the response of `why`; `slow`: who makes the others wait."""
         from dap_mux.frontends.cli.why import of_session
 
-        return await of_session(session, self.config, ranks, attach=False)
+        return await of_session(session, self.config, ranks, attach=False, slow=slow)
 
     async def stacks_outside(
         self, rows: Sequence[Row], *, every_thread: bool

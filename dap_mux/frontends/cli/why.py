@@ -27,6 +27,7 @@ from dap_mux.frontends.cli.outside import (
     why_on_machines,
     why_outside,
 )
+from dap_mux.frontends.console.context import SLOW_TIMEOUT_S
 from dap_mux.frontends.console.screen import show_verdict
 from dap_mux.frontends.console.session_client import SessionClient
 from dap_mux.pure.errors import DapMuxError, UsageError
@@ -70,7 +71,6 @@ def why_from(folder: Path) -> Body:
 
 LIST_TIMEOUT_S: Final = 10.0
 RESPONSE_TIMEOUT_S: Final = 20.0
-SLOW_TIMEOUT_S: Final = 60.0
 STOPPED: Final = "Tt"
 NO_DEBUGGER: Final = (
     "no debugger is attached to these ranks: attach an editor or `dap-mux console`; or pass "

@@ -12,10 +12,13 @@ from typing import Final
 
 from dap_mux.frontends.console.breakpoint_commands import break_, clear, condition, ignore, switch
 from dap_mux.frontends.console.comm import comm
-from dap_mux.frontends.console.context import RANKS_TIMEOUT_S, REQUEST_TIMEOUT_S, Context
+from dap_mux.frontends.console.context import (
+    RANKS_TIMEOUT_S,
+    REQUEST_TIMEOUT_S,
+    SLOW_TIMEOUT_S,
+    Context,
+)
 from dap_mux.frontends.console.screen import (
-    Body,
-    Screen,
     parse_list_arguments,
     ranks_table,
     show_cast,
@@ -32,6 +35,7 @@ from dap_mux.pure.rank_sets.rank_rows import Row, id_of
 
 MAX_TEXTS: Final = 64  # of exceptions in a list: more ranks than that fail alike
 PAUSE_TIMEOUT_S: Final = 2.0  # for ranks in Python code; one that waits in C may not answer at all
+SLOW: Final = "--slow"
 _WITHIN: Final = re.compile(
     r"(?P<rest>.*\S)\s+within\s+(?P<number>[0-9]*\.?[0-9]+(?:e-?[0-9]{1,3})?)(?P<percent>%?)"
 )
@@ -178,15 +182,23 @@ async def compare(console: Context, rest: str) -> None:
     console.note_failures(body)
 
 
-async def _report(
-    name: str, show: Callable[[Screen, Body], None], console: Context, rest: str
-) -> None:
-    """`stacks [RANKS]`, `why [RANKS]`."""
+async def stacks(console: Context, rest: str) -> None:
+    """`stacks [RANKS]`."""
     arguments = {"ranks": with_group(rest or "all")}
-    body = await console.client.request(name, arguments, timeout_s=RANKS_TIMEOUT_S)
-    if console.set is not None and "next" in body:
+    body = await console.client.request("stacks", arguments, timeout_s=RANKS_TIMEOUT_S)
+    show_stacks(console.screen, body)
+
+
+async def why(console: Context, rest: str) -> None:
+    """`why [--slow] [RANKS]`."""
+    words = rest.split()
+    ranks = " ".join(word for word in words if word != SLOW)
+    arguments = {"ranks": with_group(ranks or "all"), "slow": SLOW in words}
+    limit = SLOW_TIMEOUT_S if SLOW in words else RANKS_TIMEOUT_S
+    body = await console.client.request("why", arguments, timeout_s=limit)
+    if console.set is not None:
         body["next"] = re.sub(r"\bcast (?=\S+ \w)", "on ", body["next"])
-    show(console.screen, body)
+    show_verdict(console.screen, body)
 
 
 def parse_compare_arguments(rest: str) -> dict[str, object]:
@@ -372,12 +384,12 @@ COMMANDS: Final[tuple[Command, ...]] = (
     Command(
         "stacks [RANKS]",
         "show where ranks are, as one tree; stops none",
-        partial(_report, "stacks", show_stacks),
+        stacks,
     ),
     Command(
-        "why [RANKS]",
-        "say why the job does not move on; stops none",
-        partial(_report, "why", show_verdict),
+        "why [--slow] [RANKS]",
+        "say why the job does not move on, or is slow; stops none",
+        why,
     ),
     Command(
         "comm [RANKS] [off|time|finite|hash]",

@@ -17,6 +17,9 @@ REQUEST_TIMEOUT_S = 5.0
 RANKS_TIMEOUT_S = REQUEST_TIMEOUT_S + 10.0
 """The same, with the time that the session may take in addition to its ranks."""
 
+SLOW_TIMEOUT_S = 60.0
+"""For `why --slow`, whose look takes up to twenty seconds."""
+
 
 class Context(Protocol):
     """The console as its commands see it."""

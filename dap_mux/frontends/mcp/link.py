@@ -43,8 +43,8 @@ class Ways(Protocol):
     async def join(self, session: SessionFile, breakpoints: BreakpointsByPath) -> SessionClient:
         """Connect to drive, and wait until the ranks are reached."""
 
-    async def why(self, session: SessionFile, ranks: str) -> Body:
-        """Return the response of `why`."""
+    async def why(self, session: SessionFile, ranks: str, *, slow: bool) -> Body:
+        """Return the response of `why`; `slow`: who makes the others wait."""
 
     async def stacks_outside(self, rows: Sequence[Row], *, every_thread: bool) -> Body | None:
         """Return the response of `stacks` for ranks of this machine without a debugger."""

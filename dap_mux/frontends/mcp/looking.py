@@ -75,13 +75,14 @@ class Looking:
             return {"ended": link.client.end_reason}
         return {"lease": await link.ask("lease", {})}
 
-    async def why(self, session: str = "", ranks: str = "all") -> Body:
+    async def why(self, session: str = "", ranks: str = "all", slow: bool = False) -> Body:
         """Why the job does not move on: verdict, the ranks at fault with their stacks, evidence.
 
         Ask this first of a job that hangs. No rank is paused; it takes one to five seconds.
+        `slow`: of a job that moves on slowly: which rank makes the others wait; 5 to 25 seconds.
         """
         link = await self._links.of(session)
-        body = await self._ways.why(link.session, chosen(ranks))
+        body = await self._ways.why(link.session, chosen(ranks), slow=slow)
         suspects: dict[tuple[str, ...], list[str]] = {}
         for one in body["suspects"]:
             stack = (_frame(frame) for frame in one["stack"][:MAX_FRAMES])

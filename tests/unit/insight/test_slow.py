@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from dap_mux.pure.insight.numerics.pace import Pace
-from dap_mux.pure.insight.numerics.slow import COLLECTION, FEWEST, judge
+from dap_mux.pure.insight.numerics.slow import COLLECTION, FEWEST, STARVED, judge
 from dap_mux.pure.insight.why.verdict import Verdict
 from dap_mux.pure.rank_sets import RankId
 
@@ -33,6 +33,7 @@ class Job:
     buckets: int = 1
     ahead: dict[int, int] = field(default_factory=dict)
     pauses: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
+    starved: dict[int, int] = field(default_factory=dict)
     chance: Random = field(default_factory=lambda: Random(5))
 
     def paces(self, open_calls: dict[int, tuple[str, str]] | None = None) -> dict[RankId, Pace]:
@@ -69,6 +70,7 @@ class Job:
             base=ahead,
             began=told.samples[0][0],
             ended=told.samples[-1][0],
+            ran=len(told.samples) * 5_000,
             processors=4,
             groups=[("default_pg", [*range(self.ranks)])],
             kinds=["all_reduce", "barrier"],
@@ -76,7 +78,9 @@ class Job:
                 (0, ["all_reduce", "barrier"].index(kind), lines.place(line), number, began, ended)
                 for number, (kind, line, began, ended) in enumerate(told.calls, 1)
             ],
-            samples=[(at, spots.place(place)) for at, place in told.samples],
+            samples=[
+                (at, spots.place(place), self.starved.get(rank, 0)) for at, place in told.samples
+            ],
             lines=[*lines],
             spots=[_spot(each) for each in spots],
             pauses=self.pauses.get(rank, []),
@@ -181,6 +185,14 @@ def test_pauses_of_the_garbage_collection_are_the_place() -> None:
     assert f"in {COLLECTION} at train.py:30 (forward)" in verdict(job).sentence
 
 
+@pytest.mark.parametrize(("more", "name"), [(40_000, "slow-rank"), (10_000, "healthy")])
+def test_a_rank_without_a_processor_is_slow_only_if_it_is_by_much(more: int, name: str) -> None:
+    job = Job(work(2, more=more, place=WORK), starved={2: 10_000 * more // (STEP + more)})
+    found = verdict(job)
+    assert found.name == name
+    assert (STARVED in found.sentence) is (name == "slow-rank")
+
+
 def test_a_rank_that_is_slower_at_all_places_is_said_to_be_that() -> None:
     def of(rank: int, _: int) -> list[tuple[str, int]]:
         time = 30_000 if rank == 3 else 15_000
@@ -199,6 +211,14 @@ def test_a_rank_that_has_left_the_loop_is_named_with_where_it_waits() -> None:
     )
 
 
+def test_ranks_that_have_told_nothing_may_be_the_slow_ones() -> None:
+    paces = Job(work(1)).paces()
+    del paces["job", 3]
+    found = judge(paces)[0]
+    assert found.name == "undecided"
+    assert found.sentence.startswith("only 3 of the 4 ranks of group default_pg have told ")
+
+
 def test_too_few_collectives_tell_nothing() -> None:
     found = verdict(Job(work(1), steps=FEWEST - 1))
     assert found.name == "undecided"
@@ -215,7 +235,7 @@ def of_rank(pace: Pace, changes: Iterable[tuple[str, object]]) -> bytes:
         ("calls", [(0, 0, 9, 1, 1, 2)]),
         ("calls", [(0, 2, 0, 1, 1, 2)]),
         ("calls", [(-1, 0, 0, 1, 1, 2)]),
-        ("samples", [(1, 99)]),
+        ("samples", [(1, 99, 0)]),
         ("host", 3),
     ],
 )

@@ -26,14 +26,17 @@ class Pace(Struct, frozen=True):
     `groups`: names, and the global ranks of each. `calls`: the places of group, kind and line in
     their lists, the number in the group, begin and end (None while open). `spots`: path, function
     and line of the innermost frame of the user's code, and the library's function that it has
-    called; `samples`: when the main thread was at which. `pauses`: of the garbage collection.
-    `began`: of the look. `processors`: how many it may use. `problem`: why there are no calls.
+    called; `samples`: when the main thread was at which, and how long it has waited for a processor
+    since the one before. `pauses`: of the garbage collection. `began`: of the look. `ran`: how long
+    the main thread has had a processor. `processors`: how many it may use. `problem`: why there
+    are no calls.
     """
 
     host: str = ""
     base: int = 0
     began: int = 0
     ended: int = 0
+    ran: int = 0
     processors: int = 0
     problem: str = ""
     groups: list[tuple[str, list[int]]] = []
@@ -41,7 +44,7 @@ class Pace(Struct, frozen=True):
     lines: list[str] = []
     calls: list[tuple[int, int, int, int, int, int | None]] = []
     spots: list[tuple[str, str, int, str]] = []
-    samples: list[tuple[int, int]] = []
+    samples: list[tuple[int, int, int]] = []
     pauses: list[tuple[int, int]] = []
 
     def __post_init__(self) -> None:
@@ -49,7 +52,7 @@ class Pace(Struct, frozen=True):
             _check(group, self.groups)
             _check(kind, self.kinds)
             _check(line, self.lines)
-        for _, spot in self.samples:
+        for _, spot, _ in self.samples:
             _check(spot, self.spots)
 
 
@@ -80,14 +83,16 @@ class Timeline:
     """What one rank did, by the clock that all of its group share.
 
     `slack`: how far that clock may be off for it. `samples`: until when it was where, since the
-    sample before. `end`: of the look.
+    sample before, and for how long of that it had no processor though it had work; `starving`: how
+    long for each µs with one. `end`: of the look.
     """
 
     rank: RankId
     calls: Mapping[int, Call]
-    samples: Sequence[tuple[int, Spot]]
+    samples: Sequence[tuple[int, Spot, int]]
     pauses: Sequence[tuple[int, int]]
     end: int
+    starving: float = 0.0
     slack: int = 0
 
     @property
@@ -147,9 +152,10 @@ def _aligned(
         found[rank] = Timeline(
             rank,
             {number: _moved(call, -offset) for number, call in own.items()},
-            [(at + shift, spots[spot]) for at, spot in pace.samples],
+            [(at + shift, spots[spot], starved) for at, spot, starved in pace.samples],
             [(begin + shift, end + shift) for begin, end in pace.pauses],
             pace.ended + shift,
+            sum(starved for *_, starved in pace.samples) / max(1, pace.ran),
             slack,
         )
     return found

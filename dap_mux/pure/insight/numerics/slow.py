@@ -31,6 +31,9 @@ BY_CHANCE: Final = 0.01
 SHORTEST_US: Final = 500
 MOSTLY: Final = 0.5
 COLLECTION: Final = "the garbage collection"
+STARVED: Final = "waiting for a processor, which other work has,"
+LEAST_STARVED: Final = 0.3
+"""The same where a rank waits for a processor: on a machine with other work any rank may."""
 STUCK_US: Final = 1_000_000
 
 
@@ -72,11 +75,16 @@ class Pacing:
         """Time from one such turn to the next."""
         return self.length // len(self.own)
 
+    @property
+    def share(self) -> float:
+        """How much of the time the others wait for it."""
+        return self.delay / self.period
+
 
 def slowest(groups: Iterable[Group], began: int) -> Pacing | None:
     """Return who keeps others waiting longest, None if nobody does; `began`: that of the look."""
     found = [pacing for group in groups if (pacing := _pacing(group, began)) is not None]
-    return max(found, key=lambda one: one.delay / one.period, default=None)
+    return max(found, key=lambda one: one.share, default=None)
 
 
 def _pacing(group: Group, began: int) -> Pacing | None:
@@ -97,7 +105,7 @@ def _pacing(group: Group, began: int) -> Pacing | None:
     if not alone or chance > BY_CHANCE:
         return None
     found = Pacing(group, rank, len(notable), own, length)
-    return found if found.delay >= LEAST_OF_TIME * found.period else None
+    return found if found.share >= LEAST_OF_TIME else None
 
 
 def turns_of(group: Group) -> list[Turn]:
@@ -128,7 +136,7 @@ def _bursts(timeline: Timeline) -> set[int]:
 
     Of short gaps no sample tells; they are such if those with samples elsewhere are much longer.
     """
-    times = [at for at, _ in timeline.samples]
+    times = [at for at, *_ in timeline.samples]
     found: set[int] = set()
     unseen: list[tuple[int, int]] = []
     elsewhere: list[int] = []
@@ -136,7 +144,7 @@ def _bursts(timeline: Timeline) -> set[int]:
     for before, call in pairwise(calls):
         if before.line == call.line:
             first, end = bisect_right(times, before.began), bisect_left(times, call.began)
-            seen = {_line(spot) for _, spot in timeline.samples[first:end]}
+            seen = {_line(spot) for _, spot, _ in timeline.samples[first:end]}
             gap = call.began - before.began
             if seen - {call.line}:
                 elsewhere.append(gap)
@@ -181,12 +189,11 @@ class Excess(NamedTuple):
 
 def excess(pacing: Pacing) -> Excess | None:
     """Return where most of the time goes, None where no sample tells."""
-    waits = _waits(pacing.group)
-    profiles = {
-        rank: _profile(timeline, waits[rank]) for rank, timeline in pacing.group.timelines.items()
-    }
+    waits, timelines = _waits(pacing.group), pacing.group.timelines
+    busy = median(one.starving for rank, one in timelines.items() if rank != pacing.rank)
+    profiles = {rank: _profile(one, waits[rank], busy) for rank, one in timelines.items()}
     own = profiles.pop(pacing.rank)
-    usual = [_by_cause(profile) for profile in profiles.values()]
+    usual = [_by_cause(each) for each in profiles.values()]
     more = {
         cause: time - int(median(other[cause] for other in usual))
         for cause, time in _by_cause(own).items()
@@ -200,8 +207,8 @@ def excess(pacing: Pacing) -> Excess | None:
 
 
 def _cause(spot: Spot) -> tuple[str, ...]:
-    if spot.calls == COLLECTION:
-        return (COLLECTION,)
+    if spot.calls in {COLLECTION, STARVED}:
+        return (spot.calls,)
     return spot.frame.path, spot.frame.function
 
 
@@ -225,12 +232,20 @@ def _waits(group: Group) -> dict[RankId, list[tuple[int, int]]]:
     return found
 
 
-def _profile(timeline: Timeline, waits: Sequence[tuple[int, int]]) -> Counter[Spot]:
+def _profile(timeline: Timeline, waits: Sequence[tuple[int, int]], busy: float) -> Counter[Spot]:
+    """Return how long a rank was where; what it lacks of a processor more than others is a place.
+
+    `busy`: their `starving`; more work has more of that, too.
+    """
+    more = max(0.0, 1 - busy / timeline.starving) if timeline.starving else 0.0
     found: Counter[Spot] = Counter()
-    for (begin, _), (end, spot) in pairwise(timeline.samples):
+    for (begin, *_), (end, spot, starved) in pairwise(timeline.samples):
         collecting = _common(begin, end, timeline.pauses)
+        left = max(0, end - begin - collecting - _common(begin, end, waits))
+        without = max(0, int(more * min(starved, left)))
         found[Spot(spot.frame, COLLECTION)] += collecting
-        found[spot] += max(0, end - begin - collecting - _common(begin, end, waits))
+        found[Spot(spot.frame, STARVED)] += without
+        found[spot] += left - without
     return found
 
 
@@ -255,20 +270,27 @@ def judge(paces: Mapping[RankId, Pace]) -> tuple[Verdict, dict[str, Any]]:
     if gone is not None:
         return gone, {}
     pacing = slowest(groups, began)
-    if pacing is not None:
-        return _slow(pacing, paces)
+    found = None if pacing is None else excess(pacing)
+    starved = found is not None and found.spot.calls == STARVED
+    lacking = [group for group in groups if group.members > len(group.timelines)]
+    known = next((each for each in lacking if len(turns_of(each)) >= FEWEST), None)
+    if known is not None:
+        return _incomplete(known), {}
+    if pacing is not None and not (starved and pacing.share < LEAST_STARVED):
+        return _slow(pacing, found, paces)
     return _nobody(groups, paces), {}
 
 
-def _slow(pacing: Pacing, paces: Mapping[RankId, Pace]) -> tuple[Verdict, dict[str, Any]]:
-    found = excess(pacing)
+def _slow(
+    pacing: Pacing, found: Excess | None, paces: Mapping[RankId, Pace]
+) -> tuple[Verdict, dict[str, Any]]:
     where = "" if found is None else _where(found)
     which = f"{pacing.last_in:.0%} of {pacing.waited} collectives that ranks have waited for"
     numbers = f"is last in {which}, by {_ms(pacing.delay)} ms of {_ms(pacing.period)}"
     verdict = Verdict(
         f"rank {named_ids([pacing.rank])} {numbers}{where}",
         (Suspect((pacing.rank,), (found.spot.frame,) if found else ()),),
-        (*_of_group(pacing.group), *_processors(pacing, paces)),
+        (*_processors(pacing, paces),),
         f"dap-mux console, then `cast {named_ids([pacing.rank])} where`" if found is None else "",
         "slow-rank",
     )
@@ -293,17 +315,16 @@ def _ms(us: int) -> str:
     return f"{us / 1000:.0f}" if us >= 10_000 else f"{us / 1000:.1f}"
 
 
-def _of_group(group: Group) -> list[str]:
-    known = len(group.timelines)
-    if group.members <= known:
-        return []
-    return [f"{known} of the {group.members} ranks of group {group.name} have told anything"]
-
-
 def _processors(pacing: Pacing, paces: Mapping[RankId, Pace]) -> list[str]:
     own = paces[pacing.rank].processors
     others = min(paces[rank].processors for rank in pacing.group.timelines if rank != pacing.rank)
     return [f"it may use {own} of its processors, the others {others}"] if 0 < own < others else []
+
+
+def _incomplete(group: Group) -> Verdict:
+    known = f"{len(group.timelines)} of the {group.members} ranks of group {group.name}"
+    said = f"only {known} have told when they communicate: the others may keep them waiting"
+    return Verdict(said, next="dap-mux why", name="undecided")
 
 
 def _nobody(groups: Sequence[Group], paces: Mapping[RankId, Pace]) -> Verdict:

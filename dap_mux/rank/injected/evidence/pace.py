@@ -22,7 +22,7 @@ C10D = "torch.distributed.distributed_c10d"
 MAX_CHARS = 60_000  # debugpy cuts longer results, and cut JSON is none
 MOST_CALLS = 900
 INTERVAL_S, LATER_S = 0.01, 0.05
-SHORT_S, LONG_S = 4.0, 20.0
+SHORT_S, STUCK_S, LONG_S = 4.0, 8.0, 20.0
 ENOUGH = 24
 """Calls after which a short look is enough."""
 NO_RECORD = "its communication calls are not recorded: start the job by `dap-mux run --comm time`"
@@ -45,9 +45,11 @@ class Look(threading.Thread):
         self._record: Any = None
         self._own: Any = None  # the watch, if it is there for this look only
         self._spots: dict[tuple[str, str, int, str], int] = {}
-        self._samples: list[tuple[int, int]] = []
+        self._samples: list[tuple[int, int, int]] = []
         self._pauses: list[tuple[int, int]] = []
         self._collecting = 0
+        self._had, self._starved = _scheduled()
+        self._ran = 0
         self._ends: dict[Any, int] = {}
 
     def run(self) -> None:
@@ -90,15 +92,20 @@ class Look(threading.Thread):
 
     def _has_enough(self) -> bool:
         began = [call for call in [*self._record.last] if call.began // 1000 >= self.began]
+        is_late = self.ended - self.began >= STUCK_S * 1e6
         is_stuck = not began and any(call.is_open for call in [*self._record.kept.values()])
-        return is_stuck or len(began) >= ENOUGH
+        return (is_late and is_stuck) or len(began) >= ENOUGH
 
     def _sample(self) -> None:
         walked = self._stacks.walk(False)
         self.ended = _now()
         if walked:
             spot = self._spot(walked[0][1])
-            self._samples.append((self.ended, self._spots.setdefault(spot, len(self._spots))))
+            starved = self._starved
+            ran, self._starved = _scheduled()
+            self._ran = ran - self._had
+            place = self._spots.setdefault(spot, len(self._spots))
+            self._samples.append((self.ended, place, self._starved - starved))
         for call in [*self._record.kept.values()]:
             if not call.ended and not call.is_open:
                 self._ends.setdefault(call, self.ended)
@@ -141,6 +148,7 @@ class Look(threading.Thread):
             "base": self.began,
             "began": 0,
             "ended": self.ended - self.began,
+            "ran": self._ran,
             "processors": _processors(),
             "problem": self.problem,
             "groups": [
@@ -150,7 +158,7 @@ class Look(threading.Thread):
             "lines": [*names[2]],
             "calls": listed,
             "spots": [*self._spots],
-            "samples": [(at - self.began, spot) for at, spot in self._samples],
+            "samples": [(at - self.began, *rest) for at, *rest in self._samples],
             "pauses": [(at - self.began, end - self.began) for at, end in self._pauses],
         }
 
@@ -176,6 +184,20 @@ class _Names(dict):  # type: ignore[type-arg]
 def _now() -> int:
     """Return µs by the clock of the record's times."""
     return time.time_ns() // 1000
+
+
+def _scheduled() -> tuple[int, int]:
+    """Return for how many µs the main thread has had a processor, and has waited for one.
+
+    Both are 0 beside Linux.
+    """
+    pid = os.getpid()  # also the main thread's number
+    try:
+        with open(f"/proc/self/task/{pid}/schedstat", encoding="ascii") as file:  # noqa: PTH123
+            ran, waited, *_ = file.read().split()
+            return int(ran) // 1000, int(waited) // 1000
+    except (OSError, ValueError):
+        return 0, 0
 
 
 def _processors() -> int:

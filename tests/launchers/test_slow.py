@@ -1,0 +1,62 @@
+"""`why --slow` of a real job of torch names who makes the others wait, and leaves nothing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Final
+
+import anyio
+import pytest
+
+from tests.launchers.launching import STARTS, launch, line
+from tests.launchers.tools import environment
+from tests.real.driving import joined
+from tests.support.processes.commands import Command, User
+
+pytestmark = pytest.mark.timeout(300)
+SCRIPT: Final = Path(__file__).parent / "scripts/slow_ranks.py"
+
+
+async def job(user: User, comm: str, what: str) -> Command:
+    """Start two ranks, with a debugger in them."""
+    words = ["run", "--no-wait", "--comm", comm, "--", "torchrun", "--standalone"]
+    words += ["--nproc-per-node", "2", str(SCRIPT), what, str(user.folder / "go")]
+    run = await launch(user, environment("torch"), words, OMP_NUM_THREADS="1")
+    await joined(run, name="editor", timeout=STARTS)
+    return run
+
+
+async def why(user: User, wanted: str) -> dict[str, Any]:
+    """Ask until it is this verdict."""
+    with anyio.fail_after(STARTS):
+        while True:
+            done = await user.does("why", "--slow", "--json")
+            body: dict[str, Any] = json.loads(done.out) if done.out.startswith("{") else {}
+            if body.get("verdict") == wanted:
+                return body
+
+
+async def test_the_slow_loader_is_found_with_the_record_on_for_the_look_alone(user: User) -> None:
+    run = await job(user, "off", "loads")
+    body = await why(user, "slow-rank")
+    (suspect,) = body["suspects"]
+    assert suspect["ranks"] == "1"
+    at = line(SCRIPT, "time.sleep(")
+    assert (suspect["stack"][0]["name"], suspect["stack"][0]["line"]) == ("load", at)
+    assert body["sentence"].endswith(f": at slow_ranks.py:{at} (load)")
+    assert 0.05 < body["slow"]["delay"] < body["slow"]["period"]
+    (user.folder / "go").touch()
+    done = await run.ends(within=STARTS)
+    assert done.code == 0
+    assert done.out.count("left [false, 0]") == 2, done.out
+
+
+async def test_a_rank_that_has_left_the_loop_is_named(user: User) -> None:
+    await job(user, "time", "leaves")
+    body = await why(user, "not-joined")
+    backward, barrier = line(SCRIPT, ".backward()"), line(SCRIPT, "dist.barrier()")
+    assert body["sentence"] == (
+        f"rank 1 has left the loop after 30 calls of all_reduce at slow_ranks.py:{backward} (train)"
+        f": it waits in barrier at slow_ranks.py:{barrier} (main)"
+    )
