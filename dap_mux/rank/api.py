@@ -356,7 +356,7 @@ def _record_calls(place: Place, mode: str) -> None:
         raise ValueError(f"comm={mode}: must be one of {', '.join(COMM_MODES)}")
     if mode != "off" or COMM_SWITCH in sys.modules:
         switch: Any = import_module(COMM_SWITCH)  # nothing of it is loaded where it is off
-        switch.begin(mode, lambda text: say(place, text))
+        switch.begin(mode, lambda text: say(place, text), place.rank)
 
 
 def _listen(place: Place, setup: Setup) -> tuple[str, int]:

@@ -293,7 +293,11 @@ def _port(text: str) -> int | None:
 POST_MORTEM = "DAP_MUX_POST_MORTEM"
 COMM = "DAP_MUX_COMM"
 """How communication calls are recorded: one of `COMM_MODES`."""
-COMM_MODES = ("off", "time", "finite", "hash")
+OPERATIONS = "operations"
+"""As `hash`, and each operation of torch is written to the trace."""
+COMM_MODES = ("off", "time", "finite", "hash", OPERATIONS)
+COMM_FILE = "DAP_MUX_COMM_FILE"
+"""The folder of the trace: each rank writes what it records to a file there."""
 DEFAULT_LIMIT_S = 300.0
 """Seconds. Shorter than what collectives of the other ranks wait (gloo 30 min, NCCL 10 min)."""
 

@@ -97,7 +97,7 @@ async def _run_launcher(
 ) -> int:
     config = options.config
     job = launcher_job(config, options.command, output, hold_text(options.hold))
-    job = dataclasses.replace(job, comm=options.comm)
+    job = dataclasses.replace(job, comm=options.comm, comm_file=options.comm_file)
     job.program()
     dial = config.dial_listen
     if dial.host in LOOPBACK:

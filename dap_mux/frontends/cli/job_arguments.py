@@ -33,6 +33,12 @@ def run_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("-n", dest="world_size", metavar="N", help="number of ranks to start (1)")
     _dial_and_comm(parser)
     parser.add_argument(
+        "--comm-file",
+        type=Path,
+        metavar="FOLDER",
+        help="write what --comm hash or operations records to a new folder, for `diverge`",
+    )
+    parser.add_argument(
         "--hold",
         nargs="?",
         const="on",
@@ -75,9 +81,10 @@ def _dial_and_comm(parser: ArgumentParser) -> None:
     )
     parser.add_argument(
         "--comm",
-        choices=("off", "time"),
+        choices=("off", "time", "hash", "operations"),
         default="",
-        help="record which communication calls of torch are open, for `why` (default: off)",
+        help="record torch's communication calls, for `why` (time); hash what is sent and stepped "
+        "to, for `diverge` (hash), or what each operation computes (operations) (default: off)",
     )
 
 

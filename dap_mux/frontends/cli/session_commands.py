@@ -6,7 +6,7 @@ from argparse import Namespace
 from collections.abc import Callable, Coroutine
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec.structs import replace
 
@@ -20,6 +20,10 @@ from dap_mux.system.config import (
     RerunOptions,
     RunOptions,
 )
+
+J = TypeVar("J", RunOptions, LaunchOptions)
+TRACED = ("hash", "operations")
+"""The modes of `--comm` that are worth a file."""
 
 if TYPE_CHECKING:
     from dap_mux.frontends.report.recording import Recording
@@ -92,7 +96,7 @@ def run_options(args: Namespace) -> RunOptions:
     if config.mesh and config.mesh.size != size:
         raise UsageError(f"mesh {config.mesh} has {config.mesh.size} ranks, but -n is {size}")
     options = RunOptions(config, command, size, args.dial, args.hold, args.end_json)
-    return replace(options, why_after=_why_after(args), comm=args.comm)
+    return _with_watches(options, args)
 
 
 def launch_options(args: Namespace) -> LaunchOptions:
@@ -104,7 +108,21 @@ def launch_options(args: Namespace) -> LaunchOptions:
         )
     launcher = tuple(args.launcher)
     options = LaunchOptions(load_config(args), launcher, args.dial, "", args.hold, args.end_json)
-    return replace(options, why_after=_why_after(args), comm=args.comm)
+    return _with_watches(options, args)
+
+
+def _with_watches(options: J, args: Namespace) -> J:
+    comm_file = "" if args.comm_file is None else str(trace_folder(args.comm_file, args.comm))
+    return replace(options, why_after=_why_after(args), comm=args.comm, comm_file=comm_file)
+
+
+def trace_folder(path: Path, comm: str) -> Path:
+    """Return the folder that a new trace goes to. Raises UsageError."""
+    if comm not in TRACED:
+        raise UsageError(f"--comm-file {path}: needs --comm {' or '.join(TRACED)}")
+    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        raise UsageError(f"--comm-file {path}: exists already; a trace is a new folder")
+    return path.absolute()
 
 
 def _why_after(args: Namespace) -> float | None:

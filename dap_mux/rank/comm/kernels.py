@@ -92,6 +92,7 @@ class Watch:
             inputs = [*tensors_in(arguments[operator.input])]
         if self.mode == "hash":
             call.inputs = [*map(fingerprint, inputs)]
+            call.addresses = [int(tensor.data_ptr()) for tensor in inputs]
             if operator.output != NONE:
                 call.written = [*tensors_in(arguments[operator.output])]
         if self.sending:

@@ -15,6 +15,7 @@ from dap_mux.rank.comm.looks import fingerprint
 from dap_mux.rank.comm.operators import NONE, OPERATORS, tensors_in
 
 if TYPE_CHECKING:  # a rank may have Python 3.8
+    from collections.abc import Callable
     from types import FrameType
 
 C10D = "torch.distributed.distributed_c10d"
@@ -34,12 +35,13 @@ class Call:
     number in the group, -1 for none. `tid`: the caller's thread, `began`: as of `time.time_ns()`,
     `ended`: when it was complete, 0 before; exact where somebody waited, else when that was seen.
     `step`: the step it was made in. `inputs`, `outputs`: the hashes of their tensors, as far as
-    they were asked for; `written`: those tensors, until their hashes are known.
+    they were asked for; `written`: those tensors, until their hashes are known. `addresses`: where
+    its inputs are in memory.
     """
 
     __slots__ = (
-        "began", "bytes", "dtype", "ended", "group", "inputs", "number", "operator", "outputs",
-        "peer", "place", "returned", "shape", "step", "tid", "work", "written",
+        "addresses", "began", "bytes", "dtype", "ended", "group", "inputs", "number", "operator",
+        "outputs", "peer", "place", "returned", "shape", "step", "tid", "work", "written",
     )  # fmt: skip
 
     def __init__(self, operator: str, group: tuple[str, str], number: int) -> None:
@@ -55,6 +57,7 @@ class Call:
         self.began = time.time_ns()
         self.returned = False
         self.work: Any = None
+        self.addresses: list[int] = []
         self.inputs: list[str] = []
         self.outputs: list[str] = []
         self.written: list[Any] = []
@@ -89,7 +92,8 @@ class Record:
     yet. A backend needs a work's tensors until it is complete, so keeping it costs memory only from
     then to the next call. Works beyond MAX_KEPT_BYTES are not kept: whether their calls are open is
     not known. `newest`: the newest call of each group, collectives and sends apart. `last`: the
-    last MAX_KEPT of all. `step`: the number of the step that is under way.
+    last MAX_KEPT of all. `step`: the number of the step that is under way. `entered`: who is told
+    of each call when it begins.
     """
 
     def __init__(self) -> None:
@@ -98,6 +102,7 @@ class Record:
         self.newest: dict[tuple[str, bool], Call] = {}
         self.last: deque[Call] = deque(maxlen=MAX_KEPT)
         self.step = 0
+        self.entered: list[Callable[[Call], object]] = []
         self._bytes = 0
         self._order = count()
         self._numbers: dict[tuple[str, bool], count[int]] = {}
@@ -124,6 +129,8 @@ class Record:
         call.step = self.step
         self.newest[key] = self.kept[order] = call
         self.last.append(call)
+        for tell in self.entered:
+            tell(call)
         return call
 
     def leave(self, call: Call, result: Any) -> None:

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from dap_mux.rank.comm.looks import fingerprint, unseen
+from dap_mux.rank.comm.looks import can_look, fingerprint, unseen
 from dap_mux.rank.comm.record import place_of
 
 if TYPE_CHECKING:  # a rank may have Python 3.8
@@ -18,6 +18,7 @@ if TYPE_CHECKING:  # a rank may have Python 3.8
 
 MAX_STEPS = 64
 MAX_NAMED = 4096
+DDP = "DistributedDataParallel"
 
 
 class Step:
@@ -25,9 +26,14 @@ class Step:
 
     `before`: the parameters before it, of an optimizer's first step only. `place`: where `step()`
     was called. A name ends in `@1` or the like where its rank has only that shard of it.
+    `tensors`: the addresses of gradients. Of the first step only, `constant`: parameters whose
+    elements are all the same; `groups`: the names of the groups in which DDP keeps them equal.
     """
 
-    __slots__ = ("after", "before", "gradients", "number", "optimizer", "place")
+    __slots__ = (
+        "after", "before", "constant", "gradients", "groups", "number", "optimizer", "place",
+        "tensors",
+    )  # fmt: skip
 
     def __init__(self, number: int, optimizer: str, place: str) -> None:
         self.number = number
@@ -36,6 +42,9 @@ class Step:
         self.before: dict[str, str] = {}
         self.gradients: dict[str, str] = {}
         self.after: dict[str, str] = {}
+        self.tensors: dict[str, int] = {}
+        self.constant: list[str] = []
+        self.groups: dict[str, str] = {}
 
 
 class Steps:
@@ -48,6 +57,7 @@ class Steps:
         self._record = record
         self._fails = fails
         self._names: dict[int, str] = {}  # of parameters, by their identities
+        self._groups: dict[int, str] = {}  # of DDP, likewise
         self._seen: set[int] = set()  # optimizers
         self._now: Step | None = None
         optimizer: Any = sys.modules["torch.optim.optimizer"]
@@ -65,12 +75,18 @@ class Steps:
                 parameters = [*self._named(optimizer)]
                 if id(optimizer) not in self._seen:
                     self._seen.add(id(optimizer))
-                    now.before = {name: _hash(each) for name, each in parameters}
-                now.gradients = {
-                    name: _hash(each.grad) for name, each in parameters if each.grad is not None
-                }
+                    self._note_first(now, parameters)
+                given = [(name, each.grad) for name, each in parameters if each.grad is not None]
+                now.gradients = {name: _hash(gradient) for name, gradient in given}
+                now.tensors = {name: _address(gradient) for name, gradient in given}
         except Exception as error:  # noqa: BLE001  (the program goes on)
             self._fails(error)
+
+    def _note_first(self, now: Step, parameters: list[tuple[str, Any]]) -> None:
+        now.before = {name: _hash(each) for name, each in parameters}
+        now.constant = [name for name, each in parameters if _is_constant(each)]
+        known = self._groups
+        now.groups = {name: known[id(each)] for name, each in parameters if id(each) in known}
 
     def _ends(self, optimizer: Any, *_: Any) -> None:
         try:
@@ -102,6 +118,9 @@ class Steps:
         for each in gc.get_objects():
             if not issubclass(type(each), module):  # asks no object: some warn
                 continue
+            if type(each).__name__ == DDP:
+                name = str(each.process_group.group_name)
+                self._groups.update((id(one), name) for one in each._module_parameters)  # noqa: SLF001
             for name, parameter in each.named_parameters():
                 plain = name.removeprefix("module.")  # DDP's
                 if plain.count(".") >= depth.get(id(parameter), 0):
@@ -124,7 +143,23 @@ def shard_of(tensor: Any) -> str:
     return "@" + ".".join(found) if found else ""
 
 
+def _local(tensor: Any) -> Any:
+    return tensor.to_local() if hasattr(tensor, "to_local") else tensor
+
+
 def _hash(tensor: Any) -> str:
     with unseen():
-        local = tensor.to_local() if hasattr(tensor, "to_local") else tensor
-        return fingerprint(local)
+        return fingerprint(_local(tensor))
+
+
+def _address(tensor: Any) -> int:
+    with unseen():
+        return int(_local(tensor).data_ptr())
+
+
+def _is_constant(tensor: Any) -> bool:
+    with unseen():
+        local = _local(tensor)
+        if not local.numel() or not can_look(local):
+            return False
+        return bool((local == local.flatten()[0]).all())

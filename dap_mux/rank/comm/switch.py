@@ -9,8 +9,11 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from dap_mux.rank.comm.kernels import Watch
+from dap_mux.rank.comm.operations import Operations
 from dap_mux.rank.comm.record import C10D, Record
 from dap_mux.rank.comm.steps import Steps
+from dap_mux.rank.comm.trace import Trace
+from dap_mux.rank.environ import COMM_FILE, OPERATIONS
 
 if TYPE_CHECKING:  # a rank may have Python 3.8
     from collections.abc import Callable
@@ -25,7 +28,10 @@ class _State:
     def __init__(self) -> None:
         self.watch: Watch | None = None
         self.steps: Steps | None = None
+        self.operations: Operations | None = None
+        self.trace: Trace | None = None
         self.mode = "off"
+        self.rank: int | None = None
         self.finder: _Finder | None = None
 
 
@@ -66,12 +72,12 @@ def _is_importing(name: str) -> bool:
     return bool(getattr(spec, "_initializing", False))
 
 
-def begin(mode: str, log: Callable[[str], object]) -> None:
+def begin(mode: str, log: Callable[[str], object], rank: int | None = None) -> None:
     """Record calls once torch.distributed has been imported, or end that; `log` is told of failure.
 
-    `mode`: one of `environ.COMM_MODES`.
+    `mode`: one of `environ.COMM_MODES`. `rank`: the number in the name of its trace.
     """
-    _state.mode = mode
+    _state.mode, _state.rank = mode, rank
     if mode == "off":
         end()
     elif _state.watch is not None:
@@ -94,6 +100,7 @@ def _start(log: Callable[[str], object]) -> None:
         if "torch.optim.optimizer" in sys.modules:
             _state.steps = Steps(watch.record, watch.fails)
         _take_mode()
+        _begin_trace(watch)
         atexit.register(end)  # works are let go of while torch is still whole
     except Exception as error:  # noqa: BLE001  (private parts of torch: the job goes on)
         _state.mode = "off"
@@ -101,11 +108,23 @@ def _start(log: Callable[[str], object]) -> None:
         log(f"records no communication calls with torch {version}: {type(error).__name__}: {error}")
 
 
-def _take_mode() -> None:
-    if _state.watch is not None:
-        _state.watch.mode = _state.mode
+def _begin_trace(watch: Watch) -> None:
+    folder = os.environ.get(COMM_FILE, "")
+    if not folder:
+        return
+    _state.trace = trace = Trace(folder, _state.rank, watch.record)
     if _state.steps is not None:
-        _state.steps.mode = _state.mode
+        _state.steps.ended.append(trace.step)
+    if _state.mode == OPERATIONS:
+        _state.operations = Operations(trace.add, watch.fails)
+
+
+def _take_mode() -> None:
+    mode = "hash" if _state.mode == OPERATIONS else _state.mode
+    if _state.watch is not None:
+        _state.watch.mode = mode
+    if _state.steps is not None:
+        _state.steps.mode = mode
 
 
 def _forget_finder() -> None:
@@ -120,6 +139,12 @@ def end() -> None:
     _forget_finder()
     watch, _state.watch = _state.watch, None
     steps, _state.steps = _state.steps, None
+    operations, _state.operations = _state.operations, None
+    trace, _state.trace = _state.trace, None
+    if operations is not None:
+        operations.end()
+    if trace is not None:
+        trace.end()
     if steps is not None:
         steps.end()
     if watch is not None:

@@ -18,7 +18,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NoReturn
 
-from dap_mux.rank.environ import COMM, MARK, Place, claimed_place, place_of, said_place
+from dap_mux.rank.environ import COMM, COMM_FILE, MARK, Place, claimed_place, place_of, said_place
 from dap_mux.rank.libraries import DRIVER_THREADS, MONARCH, RAY, watch_import
 from dap_mux.rank.ready import RENDEZVOUS, say
 from dap_mux.rank.start.run_module import lend
@@ -29,6 +29,7 @@ FOR_WORKERS = (
     RENDEZVOUS,
     HOOK_OPTIONS,
     COMM,
+    COMM_FILE,
     "DAP_MUX_DIAL",
     "DAP_MUX_DIAL_TOKEN",
     "DAP_MUX_DIAL_TOKEN_FILE",

@@ -302,6 +302,8 @@ class RunOptions(Struct, frozen=True):
     """How often (s) to look whether the job hangs, while nobody watches; None: never."""
     comm: str = ""
     """`DAP_MUX_COMM` of the ranks, unless the environment has it; "": it is not set."""
+    comm_file: str = ""
+    """`DAP_MUX_COMM_FILE`, likewise."""
 
 
 class LaunchOptions(Struct, frozen=True):
@@ -314,10 +316,11 @@ class LaunchOptions(Struct, frozen=True):
     name: str = ""
     """The job, as messages to the user name it; "" names the launcher."""
     hold: str | None = None
-    """As in `RunOptions`; so are the next three."""
+    """As in `RunOptions`; so are the next four."""
     end_json: Path | None = None
     why_after: float | None = None
     comm: str = ""
+    comm_file: str = ""
 
 
 class RerunOptions(Struct, frozen=True):

@@ -1,1 +1,1 @@
-"""Decides about the numbers and the pace of a job: what ranks sent, and when."""
+"""Which number was the first wrong one: where, in which step, and on which rank."""

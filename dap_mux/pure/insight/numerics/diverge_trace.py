@@ -1,0 +1,200 @@
+"""The trace of a rank, as `run --comm-file` writes it, and what leads to which value in it."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterator
+
+import msgspec
+from msgspec import Struct, field
+
+from dap_mux.pure.errors import DapMuxError
+
+ZERO = "0"
+"""In place of a gradient's hash: all its elements are zero."""
+REDUCES = frozenset(
+    "all_reduce all_reduce_coalesced reduce_scatter reduce_scatter_tensor all_gather"
+    " all_gather_into_tensor broadcast reduce_scatter_tensor_coalesced".split()
+)
+AGREE = frozenset(
+    "all_reduce all_reduce_coalesced broadcast all_gather all_gather_into_tensor".split()
+)
+"""Their outputs are the same in all ranks of the group."""
+CARRIES = frozenset(
+    "alias as_strided cat clone copy_ detach div div_ expand mul mul_ narrow reshape select slice"
+    " split squeeze stack transpose t unsafe_view unsqueeze view _reshape_alias _to_copy"
+    " _unsafe_view _foreach_copy_ _foreach_div_ _foreach_mul_ split_with_sizes".split()
+)
+"""Operations whose result is what they are given, moved or scaled."""
+
+
+class Head(Struct, tag_field="kind", tag="head"):
+    """The first line."""
+
+    rank: int | None = None
+    torch: str = ""
+    argv: list[str] = field(default_factory=list)
+
+
+class Group(Struct, tag_field="kind", tag="group"):
+    """A process group, before its first call."""
+
+    name: str
+    ranks: list[int]
+
+
+class Made(Struct):
+    """What makes values: `inputs` and `outputs` are hashes, `tensors` addresses."""
+
+    name: str
+    place: str = ""
+    inputs: list[str] = field(default_factory=list)
+    outputs: list[str] = field(default_factory=list)
+    tensors: list[int] = field(default_factory=list)
+
+
+class Call(Made, tag_field="kind", tag="call"):
+    """A communication call."""
+
+    group: str = ""
+    number: int = 0
+    peer: int = -1
+    shape: list[int] | None = None
+    dtype: str = ""
+
+    @property
+    def said(self) -> str:
+        """The call as users know it."""
+        return f"{self.name} #{self.number} of group {self.group}"
+
+
+class Op(Made, tag_field="kind", tag="op"):
+    """An operation of torch. `forward`: of one in a backward pass, where the forward one was."""
+
+    arguments: str = ""
+    random: bool = False
+    forward: str = ""
+
+    @property
+    def plain(self) -> str:
+        """Its name alone, without namespace and overload."""
+        return [*self.name.split("."), self.name][1]
+
+    @property
+    def said(self) -> str:
+        """The operation as users know it."""
+        return f"{self.plain}({self.arguments})"
+
+
+class Step(Struct, tag_field="kind", tag="step"):
+    """The end of an optimizer's step, with hashes by parameter."""
+
+    number: int
+    optimizer: str
+    place: str = ""
+    before: dict[str, str] = field(default_factory=dict)
+    gradients: dict[str, str] = field(default_factory=dict)
+    after: dict[str, str] = field(default_factory=dict)
+    tensors: dict[str, int] = field(default_factory=dict)
+    constant: list[str] = field(default_factory=list)
+    groups: dict[str, str] = field(default_factory=dict)
+    calls: dict[str, int] = field(default_factory=dict)
+
+
+Line = Head | Group | Call | Op | Step
+DECODER = msgspec.json.Decoder(Line)
+
+
+def lines_of(data: bytes, name: str) -> list[Line]:
+    """Decode a file; its last line may be torn, as a killed job leaves it. Raises DapMuxError."""
+    lines: list[Line] = []
+    texts = data.split(b"\n")
+    for number, text in enumerate(texts, 1):
+        if not text:
+            continue
+        try:
+            lines.append(DECODER.decode(text))
+        except (msgspec.DecodeError, RecursionError) as error:
+            if number == len(texts):
+                break
+            raise DapMuxError(f"{name}:{number}: no line of a trace: {error}") from error
+    if not lines or not isinstance(lines[0], Head):
+        raise DapMuxError(f"{name}: no trace: its first line is none that --comm-file writes")
+    return lines
+
+
+class Update(Struct, frozen=True):
+    """One update of a parameter: the step, and where in the trace it ends and begins."""
+
+    at: int
+    since: int
+    step: Step
+
+
+class RankTrace:
+    """The lines of one rank, in order, with an index of values."""
+
+    def __init__(self, rank: int, lines: list[Line]) -> None:
+        self.rank = rank
+        self.lines = lines
+        self.groups = {line.name: line.ranks for line in lines if isinstance(line, Group)}
+        self.updates: dict[str, list[Update]] = defaultdict(list)
+        self.has_operations = any(isinstance(line, Op) for line in lines)
+        self._makers: dict[str, list[int]] = defaultdict(list)
+        since = 0
+        for at, line in enumerate(lines):
+            if isinstance(line, Call | Op):
+                for value in line.outputs:
+                    self._makers[value].append(at)
+            elif isinstance(line, Step):
+                for name in line.after:
+                    self.updates[name].append(Update(at, since, line))
+                since = at
+
+    def maker(self, value: str, before: int) -> int | None:
+        """Return the line that has made a value last, before another; None where none is known.
+
+        One that only passes a value on, as it was, is not what has made it.
+        """
+        makers = self._makers.get(value, [])
+        for at in reversed(makers[: bisect_left(makers, before)]):
+            line = self.lines[at]
+            if isinstance(line, Call | Op) and value not in line.inputs:
+                return at
+        return None
+
+    def calls(self, since: int, until: int) -> Iterator[tuple[int, Call]]:
+        """Yield the calls between two lines."""
+        for at in range(since, until):
+            line = self.lines[at]
+            if isinstance(line, Call):
+                yield at, line
+
+    def exchange(self, update: Update, name: str) -> int | None:
+        """Return the call that a parameter's gradient went through before an update."""
+        gradient = update.step.gradients.get(name, "")
+        address = update.step.tensors.get(name)
+        for at, call in self.calls(update.since, update.at):
+            if call.name in REDUCES and (address in call.tensors or gradient in call.outputs):
+                return at
+        return self._carried(gradient, update)
+
+    def _carried(self, value: str, update: Update) -> int | None:
+        """Follow a value back through what only moves or scales it, up to a call."""
+        left, seen = [(value, update.at)], {value}
+        while left:
+            value, before = left.pop()
+            at = self.maker(value, before)
+            if at is None or at < update.since:
+                continue
+            line = self.lines[at]
+            if isinstance(line, Call):
+                if line.name in REDUCES:
+                    return at
+            elif isinstance(line, Op) and line.plain in CARRIES:
+                for each in line.inputs:
+                    if each not in seen:
+                        seen.add(each)
+                        left.append((each, at))
+        return None

@@ -1,0 +1,110 @@
+"""Follows a value that differs in two ranks, or two runs, back to where the difference began."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from msgspec import Struct
+
+from dap_mux.pure.insight.numerics.diverge_trace import AGREE, Call, Op, RankTrace
+
+MOST_WALKED: Final = 50_000
+
+
+class Root(Struct, frozen=True):
+    """Where a difference began. `a`, `b`: the lines of both traces, None where one has none.
+
+    `what`: `own` (equal inputs, other outputs), `random` (the same, of chance), `source` (a value
+    that no line has made: `a` and `b` use it), `extra` (one of them computes more), `paths` (each
+    has made it otherwise), `group` (calls that are not one) or `call` (one whose outputs should be
+    equal).
+    """
+
+    what: str
+    a: int | None
+    b: int | None
+
+    @property
+    def at(self) -> int:
+        """The line in the first trace that has it, to order by."""
+        return self.a if self.a is not None else self.b or 0
+
+
+def roots(
+    a: RankTrace, b: RankTrace, values: tuple[str, str], until: tuple[int, int]
+) -> list[Root]:
+    """Return where a difference of two values began, the first first."""
+    found: dict[Root, None] = {}
+    left, seen = [(values, until)], {values}
+    while left and len(seen) < MOST_WALKED:
+        (mine, others), (at, other_at) = left.pop()
+        makers = a.maker(mine, at), b.maker(others, other_at)
+        root = _root(a, b, (mine, others), makers, (at, other_at))
+        if root is not None:
+            found[root] = None
+            continue
+        for pair in _differing(a, b, makers):
+            if pair not in seen:
+                seen.add(pair)
+                left.append((pair, (makers[0] or 0, makers[1] or 0)))
+    return sorted(found, key=lambda root: root.at)
+
+
+def _root(
+    a: RankTrace,
+    b: RankTrace,
+    values: tuple[str, str],
+    makers: tuple[int | None, int | None],
+    users: tuple[int, int],
+) -> Root | None:
+    """Return the root that two makers are; None for what only computes with other inputs."""
+    mine, others = (
+        trace.lines[at] if at is not None else None
+        for trace, at in zip((a, b), makers, strict=True)
+    )
+    if mine is None and others is None:
+        return Root("source", *users)
+    for value, at, line, extra in (
+        (values[0], makers[1], others, (None, makers[1])),
+        (values[1], makers[0], mine, (makers[0], None)),
+    ):
+        if at is not None and isinstance(line, Op) and value in line.inputs:
+            return Root("extra", *extra)
+    if isinstance(mine, Call) and isinstance(others, Call):
+        if (mine.name, mine.group, mine.number) != (others.name, others.group, others.number):
+            return Root("group", *makers)
+        return Root("call" if mine.name in AGREE else "source", *makers)
+    return _root_of_operations(mine, others, makers)
+
+
+def _root_of_operations(
+    mine: object, others: object, makers: tuple[int | None, int | None]
+) -> Root | None:
+    if not (isinstance(mine, Op) and isinstance(others, Op)):
+        return Root("paths", *makers)
+    if mine.name != others.name or len(mine.inputs) != len(others.inputs):
+        return Root("paths", *makers)
+    if mine.inputs == others.inputs or (mine.random and not _has_differing(mine, others)):
+        return Root("random" if mine.random else "own", *makers)
+    return None
+
+
+def _has_differing(mine: Op, others: Op) -> bool:
+    """Whether an operation of chance has other inputs than memory that nobody has written yet."""
+    return any(
+        one != other
+        for one, other in list(zip(mine.inputs, others.inputs, strict=True))[len(mine.outputs) :]
+    )
+
+
+def _differing(
+    a: RankTrace, b: RankTrace, makers: tuple[int | None, int | None]
+) -> Iterator[tuple[str, str]]:
+    if makers[0] is None or makers[1] is None:
+        return
+    mine, others = a.lines[makers[0]], b.lines[makers[1]]
+    if isinstance(mine, Op) and isinstance(others, Op):
+        yield from (
+            pair for pair in zip(mine.inputs, others.inputs, strict=True) if pair[0] != pair[1]
+        )
