@@ -23,13 +23,17 @@ DOCTOR_NOTES = """\
 Exits with 0 if no problem was found, 1 if a cause was found. Ranks are not affected."""
 
 
+DIVERGE_NOTES = """\
+Exits with 0 if all is equal, 10 if something differs. A LAUNCHER (torchrun, ...) is run first."""
 WHY_NOTES = """\
 Exits with 0 if the job is healthy, 1 if undecided; each verdict has an exit code of its own from 10
 on, see docs/why.md. No rank is stopped."""
 
 
 SHELLS = ("bash", "zsh", "fish")
-PRINTS_JSON = frozenset({"cast", "compare", "doctor", "list", "sessions", "stacks", "why"})
+PRINTS_JSON = frozenset(
+    {"cast", "compare", "diverge", "doctor", "list", "sessions", "stacks", "why"}
+)
 OPTIONS_OF = {"open": "attach", "rerun": "attach", "record": "run", "save": "list"}
 """Another command whose options one takes."""
 
@@ -215,6 +219,22 @@ def _why(parser: ArgumentParser) -> None:
         metavar="DIR",
         help="judge a job that has ended, by its flight-recorder dumps, error.json files and logs",
     )
+
+
+def _diverge(parser: ArgumentParser) -> None:
+    parser.usage = (
+        "dap-mux diverge A [B] [--json]\n"
+        "       dap-mux diverge [A] [--locate] [--json] -- LAUNCHER [ARGS...]"
+    )
+    parser.epilog = DIVERGE_NOTES
+    parser.add_argument(
+        "traces",
+        nargs="*",
+        metavar="FOLDER",
+        help="a trace of `run --comm hash --comm-file FOLDER`; with two, or with a launcher, the "
+        "runs are compared, else the ranks of one",
+    )
+    flag(parser, "--locate", "record each operation of torch, which names the line, and is slow")
 
 
 def _doctor(parser: ArgumentParser) -> None:
@@ -413,6 +433,17 @@ COMMANDS: tuple[Command, ...] = (
         "why:main",
         _why,
         examples=("why", "why pid:4711", "why --from /tmp/traces"),
+    ),
+    Command(
+        "diverge",
+        "say which number is the first that differs between ranks, or between two runs",
+        "diverge:main",
+        _diverge,
+        examples=(
+            "diverge a.trace",
+            "diverge a.trace b.trace",
+            "diverge --locate -- torchrun --nproc-per-node 4 train.py",
+        ),
     ),
     Command(
         "lsp",

@@ -128,7 +128,7 @@ def parse(command_line: Sequence[str]) -> Namespace:
     """Parse a command line; like argparse, --help and mistakes end the process."""
     arguments = list(command_line) or ["--help"]
     known_by(arguments[0])
-    if arguments[0] in ("run", "record"):
+    if arguments[0] in ("run", "record", "diverge"):
         return _parse_run(arguments)
     args = _parse(arguments)
     place_session_and_ranks(args)
@@ -237,7 +237,7 @@ def _examples(command: Command) -> str:
 
 
 def _parse_run(arguments: list[str]) -> Namespace:
-    """Handle the `--` of `run` and `record`: argparse treats it differently in each release."""
+    """Handle the `--` of `run` and its like: argparse treats it differently in each release."""
     cut = arguments.index("--") if "--" in arguments else len(arguments)
     args = _parse(arguments[:cut])
     tail = arguments[cut:]

@@ -1,4 +1,4 @@
-"""Where replicas part: parameters that ranks should keep equal, and the first that does not stay so.
+"""Where replicas part: parameters that ranks should keep equal, and the first that differs.
 
 Which ones should be equal follows from what the ranks do: DDP's groups, gradients that come out the
 same, values that one has broadcast. What is sharded, or never exchanged, differs by design.
@@ -45,28 +45,6 @@ class Divergence(Struct, kw_only=True):
     next: str = ""
 
 
-def first_divergence(traces: Sequence[RankTrace]) -> Divergence | None:
-    """Return where replicas part first; None where they stay equal."""
-    by_rank = {trace.rank: trace for trace in traces}
-    sets = _Replicas(by_rank)
-    found = [
-        (at, name, ranks)
-        for name in sorted({name for trace in traces for name in trace.updates})
-        for ranks in sets.of(name)
-        if (at := _first(by_rank, name, ranks)) is not None
-    ]
-    if not found:
-        return None
-    first = min(at for at, _, _ in found)
-    judged = [
-        (order, divergence)
-        for at, name, ranks in found
-        if at == first
-        for order, divergence in [_judged(by_rank, name, ranks, at, sets)]
-    ]
-    return min(judged, key=lambda each: each[0])[1]
-
-
 def _values(trace: RankTrace, name: str, at: int) -> str | None:
     """The hash after an update; of -1 before the first."""
     updates = trace.updates.get(name, [])
@@ -85,11 +63,11 @@ def _first(by_rank: dict[int, RankTrace], name: str, ranks: Sequence[int]) -> in
     return None
 
 
-class _Replicas:
-    """Which ranks should have equal parameters, by name."""
+class Replicas:
+    """Which ranks should have equal parameters, by name, and where they do not."""
 
-    def __init__(self, by_rank: dict[int, RankTrace]) -> None:
-        self._by_rank = by_rank
+    def __init__(self, traces: Sequence[RankTrace]) -> None:
+        self._by_rank = by_rank = {trace.rank: trace for trace in traces}
         self._routes = {
             rank
             for rank, trace in by_rank.items()
@@ -103,12 +81,33 @@ class _Replicas:
         self._sure = {name: {*self._pairs(name)} for name in names}
         self._all = {name: self._sure[name] | {*self._likely(name)} for name in names}
 
+    @property
+    def count(self) -> int:
+        """How many parameters at least two ranks should keep equal."""
+        return sum(bool(pairs) for pairs in self._all.values())
+
+    def first_divergence(self) -> Divergence | None:
+        """Return where replicas part first; None where they stay equal."""
+        found = [
+            (at, name, ranks)
+            for name in sorted(self._all)
+            for ranks in self.of(name)
+            if (at := _first(self._by_rank, name, ranks)) is not None
+        ]
+        first = min((at for at, _, _ in found), default=None)
+        judged = [
+            _judged(self._by_rank, name, ranks, at, self)
+            for at, name, ranks in found
+            if at == first
+        ]
+        return min(judged, key=lambda each: each[0])[1] if judged else None
+
     def of(self, name: str) -> list[list[int]]:
         """Return the sets of ranks that should have the same values."""
         return [sorted(each) for each in _joined(self._all[name])]
 
     def exchanged_beside(self, name: str, rank: int, at: int) -> str:
-        """Return where the gradients of other parameters were exchanged in that update or before."""
+        """Return where gradients of other parameters were exchanged, last."""
         trace = self._by_rank[rank]
         for update in reversed(trace.updates[name][: at + 1]):
             for other in update.step.gradients:
@@ -211,7 +210,7 @@ def _classes(
 
 
 def _judged(
-    by_rank: dict[int, RankTrace], name: str, ranks: Sequence[int], at: int, sets: _Replicas
+    by_rank: dict[int, RankTrace], name: str, ranks: Sequence[int], at: int, sets: Replicas
 ) -> tuple[int, Divergence]:
     """Return what has made these ranks differ, and the line it begins at, to order by."""
     usual, other = _classes(by_rank, name, ranks, at)
@@ -237,7 +236,7 @@ class _Case:
         at: int,
         usual: list[int],
         other: list[int],
-        sets: _Replicas,
+        sets: Replicas,
     ) -> None:
         self.a, self.b, self.name, self.at = a, b, name, at
         self.usual, self.other, self.sets = usual, other, sets
@@ -317,7 +316,7 @@ class _Case:
     def _maker_of_gradient(self) -> str:
         at = self.a.maker(self.mine.step.gradients.get(self.name, ""), self.mine.at)
         line = self.a.lines[at] if at is not None else None
-        return (line.forward or line.place) if isinstance(line, Op) else ""
+        return line.user_place if isinstance(line, Op) else ""
 
     def _sent_beside(self) -> str:
         values = {*self.mine.step.before.values()} - {self.mine.step.before[self.name]}
@@ -338,10 +337,8 @@ class _Case:
         """Where the user's line is: of the rank that differs, where both have one."""
         for trace, at in ((self.b, root.b), (self.a, root.a)):
             line = trace.lines[at] if at is not None else None
-            if isinstance(line, Op) and (line.forward or line.place):
-                return line.forward or line.place
-            if isinstance(line, Call | Step) and line.place:
-                return line.place
+            if isinstance(line, Op | Call | Step) and line.user_place:
+                return line.user_place
         return self.mine.step.place
 
     def _said(

@@ -27,6 +27,11 @@ CARRIES = frozenset(
     " _unsafe_view _foreach_copy_ _foreach_div_ _foreach_mul_ split_with_sizes".split()
 )
 """Operations whose result is what they are given, moved or scaled."""
+OVERWRITES = frozenset(
+    "bernoulli_ cauchy_ copy_ exponential_ fill_ geometric_ log_normal_ normal_ random_ uniform_"
+    " zero_ randperm arange".split()
+)
+"""Operations that do not look at what was in the tensor they write to."""
 
 
 class Head(Struct, tag_field="kind", tag="head"):
@@ -52,6 +57,16 @@ class Made(Struct):
     inputs: list[str] = field(default_factory=list)
     outputs: list[str] = field(default_factory=list)
     tensors: list[int] = field(default_factory=list)
+
+    @property
+    def uses(self) -> list[str]:
+        """The inputs that count."""
+        return self.inputs
+
+    @property
+    def user_place(self) -> str:
+        """The user's line that asks for it."""
+        return self.place
 
 
 class Call(Made, tag_field="kind", tag="call"):
@@ -82,6 +97,21 @@ class Op(Made, tag_field="kind", tag="op"):
         return [*self.name.split("."), self.name][1]
 
     @property
+    def uses(self) -> list[str]:
+        """The inputs that count."""
+        return self.inputs[1:] if self.plain in OVERWRITES else self.inputs
+
+    @property
+    def user_place(self) -> str:
+        """The user's line that asks for it: of a backward pass, that of the forward one."""
+        return self.forward or self.place
+
+    @property
+    def makes_nothing(self) -> bool:
+        """Whether it gets memory in which anything may be."""
+        return "empty" in self.plain or self.plain.startswith("resize")
+
+    @property
     def said(self) -> str:
         """The operation as users know it."""
         return f"{self.plain}({self.arguments})"
@@ -100,6 +130,11 @@ class Step(Struct, tag_field="kind", tag="step"):
     constant: list[str] = field(default_factory=list)
     groups: dict[str, str] = field(default_factory=dict)
     calls: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def user_place(self) -> str:
+        """The user's line that asks for it."""
+        return self.place
 
 
 Line = Head | Group | Call | Op | Step
@@ -124,6 +159,10 @@ def lines_of(data: bytes, name: str) -> list[Line]:
     return lines
 
 
+def _makes_nothing(line: Call | Op) -> bool:
+    return isinstance(line, Op) and line.makes_nothing
+
+
 class Update(Struct, frozen=True):
     """One update of a parameter: the step, and where in the trace it ends and begins."""
 
@@ -144,7 +183,7 @@ class RankTrace:
         self._makers: dict[str, list[int]] = defaultdict(list)
         since = 0
         for at, line in enumerate(lines):
-            if isinstance(line, Call | Op):
+            if isinstance(line, Call | Op) and not _makes_nothing(line):
                 for value in line.outputs:
                     self._makers[value].append(at)
             elif isinstance(line, Step):
@@ -160,7 +199,7 @@ class RankTrace:
         makers = self._makers.get(value, [])
         for at in reversed(makers[: bisect_left(makers, before)]):
             line = self.lines[at]
-            if isinstance(line, Call | Op) and value not in line.inputs:
+            if isinstance(line, Call | Op) and value not in line.uses:
                 return at
         return None
 
@@ -193,7 +232,7 @@ class RankTrace:
                 if line.name in REDUCES:
                     return at
             elif isinstance(line, Op) and line.plain in CARRIES:
-                for each in line.inputs:
+                for each in line.uses:
                     if each not in seen:
                         seen.add(each)
                         left.append((each, at))

@@ -69,7 +69,7 @@ def _root(
         (values[0], makers[1], others, (None, makers[1])),
         (values[1], makers[0], mine, (makers[0], None)),
     ):
-        if at is not None and isinstance(line, Op) and value in line.inputs:
+        if at is not None and isinstance(line, Op) and value in line.uses:
             return Root("extra", *extra)
     if isinstance(mine, Call) and isinstance(others, Call):
         if (mine.name, mine.group, mine.number) != (others.name, others.group, others.number):
@@ -83,19 +83,11 @@ def _root_of_operations(
 ) -> Root | None:
     if not (isinstance(mine, Op) and isinstance(others, Op)):
         return Root("paths", *makers)
-    if mine.name != others.name or len(mine.inputs) != len(others.inputs):
+    if mine.name != others.name or len(mine.uses) != len(others.uses):
         return Root("paths", *makers)
-    if mine.inputs == others.inputs or (mine.random and not _has_differing(mine, others)):
+    if mine.uses == others.uses:
         return Root("random" if mine.random else "own", *makers)
     return None
-
-
-def _has_differing(mine: Op, others: Op) -> bool:
-    """Whether an operation of chance has other inputs than memory that nobody has written yet."""
-    return any(
-        one != other
-        for one, other in list(zip(mine.inputs, others.inputs, strict=True))[len(mine.outputs) :]
-    )
 
 
 def _differing(
@@ -105,6 +97,4 @@ def _differing(
         return
     mine, others = a.lines[makers[0]], b.lines[makers[1]]
     if isinstance(mine, Op) and isinstance(others, Op):
-        yield from (
-            pair for pair in zip(mine.inputs, others.inputs, strict=True) if pair[0] != pair[1]
-        )
+        yield from (pair for pair in zip(mine.uses, others.uses, strict=True) if pair[0] != pair[1])

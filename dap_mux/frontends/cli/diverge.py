@@ -1,0 +1,124 @@
+"""`dap-mux diverge`: where replicas part, or two runs, by the traces of `run --comm-file`."""
+
+from __future__ import annotations
+
+import tempfile
+from argparse import Namespace
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+from msgspec.structs import replace
+
+from dap_mux.frontends.cli.execution import execute, load_config
+from dap_mux.frontends.cli.listings import Body, present
+from dap_mux.pure.errors import DapMuxError, UsageError
+from dap_mux.system.config import LaunchOptions
+from dap_mux.system.config.options import Address
+
+if TYPE_CHECKING:
+    from dap_mux.frontends.console.screen import Screen
+    from dap_mux.pure.insight.numerics.diverge_trace import RankTrace
+
+PARTED: Final = 10
+"""The exit code where something differs."""
+EXAMPLES: Final = "dap-mux diverge A, dap-mux diverge A B, dap-mux diverge -- torchrun train.py"
+
+
+def main(args: Namespace) -> int:
+    """Show the first difference; the exit code says whether there is one."""
+    most = 1 if args.launcher else 2
+    if not args.launcher and not args.traces:
+        raise UsageError(f"diverge needs a trace or a launcher behind --, for example: {EXAMPLES}")
+    if len(args.traces) > most:
+        raise UsageError(f"diverge compares two runs, not {len(args.traces) + (most == 1)}")
+    runs = [read_trace(Path(each)) for each in args.traces]
+    if args.launcher:
+        runs.append(_recorded(args))
+    body = of_replicas(runs[0]) if len(runs) == 1 else of_runs(*runs)
+    present(args, body, show)
+    return PARTED if body["differs"] else 0
+
+
+def _recorded(args: Namespace) -> list[RankTrace]:
+    """Run the job with its trace in a temporary folder."""
+    from dap_mux.session.launcher_job import run_launcher
+    from dap_mux.session.terminal_output import say
+
+    config = replace(load_config(args), wait=False, listen=Address("127.0.0.1", 0))
+    with tempfile.TemporaryDirectory(prefix="dap-mux-diverge-") as folder:
+        comm = "operations" if args.locate else "hash"
+        options = LaunchOptions(config, tuple(args.launcher), comm=comm, comm_file=folder)
+        code = execute(run_launcher, options)
+        if code:
+            say(f"the job ended with exit code {code}; what it has recorded is compared")
+        return read_trace(Path(folder))
+
+
+def read_trace(folder: Path) -> list[RankTrace]:
+    """Read the files of all ranks. Raises DapMuxError for what is no trace."""
+    from dap_mux.pure.insight.numerics.diverge_trace import RankTrace, lines_of
+
+    if not folder.is_dir():
+        raise DapMuxError(f"{folder}: no folder that `run --comm-file` has written")
+    files = sorted(folder.glob("rank-*.jsonl"))
+    if not files:
+        raise DapMuxError(
+            f"{folder}: no trace in it: no rank has imported torch.distributed, or none was told "
+            "to record by --comm hash --comm-file"
+        )
+    traces = []
+    for file in files:
+        number = file.stem.partition("-")[2]
+        if not (number.isdecimal() and len(number) < 20):
+            raise DapMuxError(f"{file}: no trace: the name is not that of a rank")
+        traces.append(RankTrace(int(number), lines_of(file.read_bytes(), str(file))))
+    return sorted(traces, key=lambda trace: trace.rank)
+
+
+def of_replicas(traces: Sequence[RankTrace]) -> Body:
+    """Return the answer for one run."""
+    from dap_mux.pure.insight.numerics.diverge import Replicas
+
+    replicas = Replicas(traces)
+    found = replicas.first_divergence()
+    if found is not None:
+        return {"differs": True, **msgspec.to_builtins(found)}
+    steps = max((len(each) for trace in traces for each in trace.updates.values()), default=0)
+    text = f"{replicas.count} parameters are equal in the ranks that hold them, in {steps} steps"
+    if not replicas.count:
+        text = "nothing to compare: no parameter is kept equal in two ranks"
+    return {"differs": False, "sentence": text}
+
+
+def of_runs(first: Sequence[RankTrace], second: Sequence[RankTrace]) -> Body:
+    """Return the answer for two runs. Raises DapMuxError where they have no rank in common."""
+    from dap_mux.pure.insight.numerics.diverge_runs import first_parting
+
+    common = {trace.rank for trace in first} & {trace.rank for trace in second}
+    if not common:
+        raise DapMuxError("the two runs have no rank in common")
+    found = first_parting(first, second)
+    if found is None:
+        return {"differs": False, "sentence": f"the runs are equal, in {len(common)} ranks"}
+    return {"differs": True, **msgspec.to_builtins(found)}
+
+
+def show(screen: Screen, body: dict[str, Any]) -> None:
+    """Show an answer: the sentence, the places, then what tells them apart."""
+    if not body["differs"]:
+        screen.say(f"equal: {body['sentence']}")
+        return
+    when = "before the first step" if body["step"] is None else f"step {body['step']}"
+    ranks = ", ".join(map(str, body["ranks"]))
+    screen.say(f"{when}, rank {ranks}: {body['sentence']}", "title")
+    for word, name in (("at", "place"), ("second run", "other"), ("also", "also")):
+        if body.get(name):
+            screen.say(f"  {word}: {body[name]}")
+    if body.get("equal"):
+        screen.say(f"  last equal: {body['equal']}")
+    for line in [*body["evidence"], *body.get("between", [])]:
+        screen.say(f"  {line}")
+    if body["next"]:
+        screen.say(f"  try: {body['next']}")

@@ -1,0 +1,61 @@
+"""`dap-mux diverge` of real ranks: where replicas part, where two runs do, and where none does."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from tests.launchers.launching import launch, line
+from tests.launchers.tools import environment
+from tests.support.processes.commands import Done, User
+
+pytestmark = pytest.mark.timeout(300)
+PROGRAM: Final = Path(__file__).parent / "scripts" / "diverge_parts.py"
+TORCHRUN: Final = ("torchrun", "--standalone", "--nproc-per-node", "2", str(PROGRAM))
+ENDS_S: Final = 240.0
+
+
+async def does(user: User, *words: str) -> Done:
+    """Run a command with torch's programs in its path."""
+    command = await launch(user, environment("torch"), [*words], OMP_NUM_THREADS="1")
+    return await command.ends(within=ENDS_S)
+
+
+def answer(done: Done) -> dict[str, Any]:
+    """The JSON that a command has printed."""
+    body: dict[str, Any] = json.loads(done.out[done.out.index("{") :])
+    return body
+
+
+async def test_a_gradient_left_out_is_named_by_line_step_and_rank(user: User) -> None:
+    done = await does(user, "diverge", "--locate", "--json", "--", *TORCHRUN, "--leave-out")
+    assert done.code == 10, done
+    body = answer(done)
+    assert (body["kind"], body["step"], body["ranks"]) == ("not-exchanged", 2, [1])
+    assert body["tensor"] == "2.weight"
+    at = line(PROGRAM, "dist.all_reduce(parameter.grad)")
+    assert body["place"] == f"{PROGRAM}:{at} average"
+    assert body["also"] == f"{PROGRAM}:{line(PROGRAM, 'model(torch.randn')} train"
+
+
+async def test_two_runs_part_where_one_leaves_a_call_out(user: User) -> None:
+    record = ("run", "--no-wait", "--listen", "0", "--comm", "hash", "--comm-file", "before")
+    assert (await does(user, *record, "--", *TORCHRUN)).code == 0
+    done = await does(user, "diverge", "before")
+    assert (done.code, done.out) == (
+        0,
+        "equal: 4 parameters are equal in the ranks that hold them, in 4 steps\n",
+    )
+    done = await does(user, "diverge", "before", "--json", "--", *TORCHRUN, "--leave-out")
+    assert done.code == 10, done
+    body = answer(done)
+    assert body["step"] == 2
+    assert body["ranks"] == [0, 1]
+    assert "only the first run: all_reduce" in body["between"][0]
+    assert "--locate" in body["next"]
+    refused = await does(user, *record, "--", *TORCHRUN)
+    assert refused.code == 2
+    assert "--comm-file before: exists already; a trace is a new folder" in refused.err

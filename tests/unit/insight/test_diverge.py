@@ -1,0 +1,188 @@
+"""Where replicas and runs part, by small traces made here."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from dap_mux.pure.errors import DapMuxError
+from dap_mux.pure.insight.numerics.diverge import Divergence, Replicas
+from dap_mux.pure.insight.numerics.diverge_runs import aligned, first_parting
+from dap_mux.pure.insight.numerics.diverge_trace import RankTrace, lines_of
+
+Line = dict[str, Any]
+
+
+def op(line: int, name: str, inputs: str, outputs: str, **more: Any) -> Line:
+    """An operation at a line of train.py; values are words."""
+    return {
+        "kind": "op", "name": f"aten.{name}.default", "place": f"train.py:{line} f",
+        "inputs": inputs.split(), "outputs": outputs.split(), **more,
+    }  # fmt: skip
+
+
+def call(line: int, number: int, inputs: str, outputs: str, group: str = "0") -> Line:
+    """An all_reduce."""
+    return {
+        "kind": "call", "name": "all_reduce", "group": group, "number": number,
+        "place": f"train.py:{line} f", "inputs": inputs.split(), "outputs": outputs.split(),
+    }  # fmt: skip
+
+
+def step(number: int, gradients: Line, after: Line, calls: int = 0, **more: Any) -> Line:
+    """An optimizer's step, at line 90."""
+    return {
+        "kind": "step", "number": number, "optimizer": "SGD", "place": "train.py:90 f",
+        "gradients": gradients, "after": after, "calls": {"0": calls}, **more,
+    }  # fmt: skip
+
+
+def trace(rank: int, *lines: Line) -> RankTrace:
+    """A rank's, with the line that each begins with."""
+    text = "".join(json.dumps(each) + "\n" for each in ({"kind": "head", "rank": rank}, *lines))
+    return RankTrace(rank, lines_of(text.encode(), "rank.jsonl"))
+
+
+def divergence(traces: Sequence[RankTrace]) -> Divergence:
+    """The first one, which there is."""
+    found = Replicas(traces).first_divergence()
+    assert found is not None
+    return found
+
+
+BEGIN: Line = {"before": {"w": "w0", "v": "v0"}}
+
+
+def test_a_gradient_that_is_not_exchanged_is_named_with_where_the_others_are() -> None:
+    ranks = [
+        trace(
+            rank,
+            op(10, "mm", f"x{rank} w0", f"gw{rank}"),
+            op(11, "mm", f"x{rank} v0", f"gv{rank}"),
+            call(20, 1, f"gw{rank}", "gw"),
+            step(0, {"w": "gw", "v": f"gv{rank}"}, {"w": "w1", "v": f"v1-{rank}"}, 1, **BEGIN),
+        )
+        for rank in range(2)
+    ]
+    found = divergence(ranks)
+    assert (found.kind, found.step, found.tensor) == ("not-exchanged", 0, "v")
+    assert (found.ranks, found.others) == ([1], [0])
+    assert (found.place, found.also) == ("train.py:20 f", "train.py:11 f")
+
+
+def test_a_factor_of_the_ranks_own_after_the_exchange_is_the_line() -> None:
+    ranks = [
+        trace(
+            rank,
+            call(20, 1, f"g{rank}", "g"),
+            step(0, {"w": "g"}, {"w": "w1"}, 1, before={"w": "w0"}),
+            call(20, 2, f"h{rank}", "h"),
+            op(21, "mul_", "h", f"h-{rank // 2}", arguments=str(rank // 2)),
+            step(1, {"w": f"h-{rank // 2}"}, {"w": f"w2-{rank // 2}"}, 2),
+        )
+        for rank in range(3)
+    ]
+    found = divergence(ranks)
+    assert (found.kind, found.step, found.ranks) == ("gradient", 1, [2])
+    assert found.place == "train.py:21 f"
+    assert found.evidence == [
+        "rank 0: mul_(0) at train.py:21 f",
+        "rank 2: mul_(1) at train.py:21 f",
+    ]
+
+
+def test_an_update_of_equal_gradients_that_differs_is_the_optimizers() -> None:
+    ranks = [
+        trace(
+            rank,
+            op(90, "add_", "w0 g", f"w1-{rank}", arguments=f"lr {rank}"),
+            step(0, {"w": "g"}, {"w": f"w1-{rank}"}, before={"w": "w0"}),
+        )
+        for rank in range(2)
+    ]
+    found = divergence(ranks)
+    assert (found.kind, found.place, found.next) == ("update", "train.py:90 f", "")
+    without = [trace(each.rank, *_without_operations(each)) for each in ranks]
+    assert divergence(without).next == "run it again with --locate, which names the line"
+
+
+def _without_operations(ranks: RankTrace) -> list[Line]:
+    rank = ranks.rank
+    return [step(0, {"w": "g"}, {"w": f"w1-{rank}"}, before={"w": "w0"})]
+
+
+def test_a_step_that_one_rank_leaves_out_is_said_to_be_that() -> None:
+    made = [
+        step(number, {"w": f"g{number}"}, {"w": f"w{number}"}, number) for number in range(1, 5)
+    ]
+    other = [made[0], {**made[2], "after": {"w": "other"}}, {**made[3], "after": {"w": "else"}}]
+    found = divergence([trace(0, *made), trace(1, *other)])
+    assert (found.kind, found.ranks, found.place) == ("steps", [1], "train.py:90 f")
+
+
+@pytest.mark.parametrize(
+    ("before", "gradients"),
+    [
+        pytest.param("a b", "g h", id="other parameters, as a pipeline's stages have"),
+        pytest.param("a a", "g h", id="equal at first, exchanged by nobody: shards of one seed"),
+        pytest.param("a a", "0 0", id="no gradient at all"),
+    ],
+)
+def test_what_differs_by_design_is_no_divergence(before: str, gradients: str) -> None:
+    ranks = [
+        trace(rank, step(0, {"w": gradient}, {"w": f"w{rank}"}, before={"w": value}))
+        for rank, (value, gradient) in enumerate(
+            zip(before.split(), gradients.split(), strict=True)
+        )
+    ]
+    replicas = Replicas(ranks)
+    assert replicas.first_divergence() is None
+    assert replicas.count == 0
+
+
+def test_runs_part_at_the_first_line_that_computes_another_value() -> None:
+    first = [op(1, "randn", "", "x"), op(2, "mm", "x w", "y"), op(3, "relu", "y", "z")]
+    second = [
+        op(1, "randn", "", "x"),
+        op(2, "norm", "x", "n"),  # a line more, which changes nothing
+        op(3, "mm", "x w", "y"),
+        op(4, "relu", "y", "other", arguments="1"),
+    ]
+    found = first_parting([trace(0, *first)], [trace(0, *second)])
+    assert found is not None
+    assert (found.place, found.other, found.step) == ("train.py:3 f", "train.py:4 f", 0)
+    assert found.equal == "mm() at train.py:2 f"
+    assert found.sentence == "values differ by what is computed here"
+    assert first_parting([trace(0, *first)], [trace(0, *first)]) is None
+
+
+def test_a_line_of_one_run_alone_is_named_if_what_it_computes_is_used() -> None:
+    first = [op(1, "mm", "x w", "y"), op(2, "relu", "y", "z"), op(3, "sum", "z", "s")]
+    second = [
+        op(1, "mm", "x w", "y"),
+        op(2, "_to_copy", "y", "half"),
+        op(2, "relu", "half", "z2"),
+        op(3, "sum", "z2", "s2"),
+    ]
+    found = first_parting([trace(0, *first)], [trace(0, *second)])
+    assert found is not None
+    assert (found.place, found.other) == ("", "train.py:2 f")
+    assert found.evidence[0] == "second run: _to_copy() at train.py:2 f"
+
+
+def test_sequences_are_aligned_over_what_one_has_more() -> None:
+    pairs = [*aligned("abcdefgh", "abXcdefgYh")]
+    assert [each for each in pairs if None in each] == [(None, 2), (None, 8)]
+    assert len([each for each in pairs if None not in each]) == 8
+
+
+def test_a_torn_last_line_is_left_out_and_any_other_is_refused() -> None:
+    head = b'{"kind": "head", "rank": 0}\n'
+    assert len(lines_of(head + b'{"kind": "st', "a")) == 1
+    with pytest.raises(DapMuxError, match="a:2: no line of a trace"):
+        lines_of(head + b"[]\n" + head, "a")
+    with pytest.raises(DapMuxError, match="a: no trace"):
+        lines_of(b"", "a")
