@@ -55,6 +55,7 @@ async def test_two_runs_part_where_one_leaves_a_call_out(user: User) -> None:
     assert body["step"] == 2
     assert body["ranks"] == [0, 1]
     assert "only the first run: all_reduce" in body["between"][0]
+    assert body["place"].endswith(f":{line(PROGRAM, 'dist.all_reduce(parameter.grad)')} average")
     assert "--locate" in body["next"]
     refused = await does(user, *record, "--", *TORCHRUN)
     assert refused.code == 2

@@ -79,10 +79,11 @@ def read_trace(folder: Path) -> list[RankTrace]:
 
 def of_replicas(traces: Sequence[RankTrace]) -> Body:
     """Return the answer for one run."""
-    from dap_mux.pure.insight.numerics.diverge import Replicas
+    from dap_mux.pure.insight.numerics.diverge import first_divergence
+    from dap_mux.pure.insight.numerics.diverge_replicas import Replicas
 
     replicas = Replicas(traces)
-    found = replicas.first_divergence()
+    found = first_divergence(replicas)
     if found is not None:
         return {"differs": True, **msgspec.to_builtins(found)}
     steps = max((len(each) for trace in traces for each in trace.updates.values()), default=0)

@@ -77,7 +77,7 @@ class Steps:
                     self._seen.add(id(optimizer))
                     self._note_first(now, parameters)
                 given = [(name, each.grad) for name, each in parameters if each.grad is not None]
-                now.gradients = {name: _hash(gradient) for name, gradient in given}
+                now.gradients = {name: _hash_or_zero(gradient) for name, gradient in given}
                 now.tensors = {name: _address(gradient) for name, gradient in given}
         except Exception as error:  # noqa: BLE001  (the program goes on)
             self._fails(error)
@@ -150,6 +150,12 @@ def _local(tensor: Any) -> Any:
 def _hash(tensor: Any) -> str:
     with unseen():
         return fingerprint(_local(tensor))
+
+
+def _hash_or_zero(tensor: Any) -> str:
+    """Return "0" for one whose elements are all 0: equal ones say nothing."""
+    with unseen():
+        return _hash(tensor) if not can_look(local := _local(tensor)) or local.any() else "0"
 
 
 def _address(tensor: Any) -> int:

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from dap_mux.pure.errors import DapMuxError
-from dap_mux.pure.insight.numerics.diverge import Divergence, Replicas
+from dap_mux.pure.insight.numerics.diverge import Divergence, first_divergence
+from dap_mux.pure.insight.numerics.diverge_replicas import Replicas
 from dap_mux.pure.insight.numerics.diverge_runs import aligned, first_parting
 from dap_mux.pure.insight.numerics.diverge_trace import RankTrace, lines_of
 
@@ -27,7 +28,7 @@ def op(line: int, name: str, inputs: str, outputs: str, **more: Any) -> Line:
 def call(line: int, number: int, inputs: str, outputs: str, group: str = "0") -> Line:
     """An all_reduce."""
     return {
-        "kind": "call", "name": "all_reduce", "group": group, "number": number,
+        "kind": "call", "name": "all_reduce", "group": group, "number": number, "shape": [4],
         "place": f"train.py:{line} f", "inputs": inputs.split(), "outputs": outputs.split(),
     }  # fmt: skip
 
@@ -48,7 +49,7 @@ def trace(rank: int, *lines: Line) -> RankTrace:
 
 def divergence(traces: Sequence[RankTrace]) -> Divergence:
     """The first one, which there is."""
-    found = Replicas(traces).first_divergence()
+    found = first_divergence(Replicas(traces))
     assert found is not None
     return found
 
@@ -123,6 +124,57 @@ def test_a_step_that_one_rank_leaves_out_is_said_to_be_that() -> None:
     assert (found.kind, found.ranks, found.place) == ("steps", [1], "train.py:90 f")
 
 
+def test_gradients_added_up_in_parts_of_the_job_only_are_the_calls_fault() -> None:
+    ranks = [
+        trace(
+            rank,
+            {"kind": "group", "name": str(rank // 2), "ranks": [rank // 2 * 2, rank // 2 * 2 + 1]},
+            call(20, 1, f"g{rank}", f"g-{rank // 2}", group=str(rank // 2)),
+            step(0, {"w": f"g-{rank // 2}"}, {"w": f"w1-{rank // 2}"}, before={"w": "w0"}),
+        )
+        for rank in range(4)
+    ]
+    found = divergence(ranks)
+    assert (found.kind, found.ranks, found.place) == ("other-call", [2, 3], "train.py:20 f")
+
+
+def test_chance_in_what_tensor_parallel_ranks_have_in_common_is_named() -> None:
+    ranks = [
+        trace(
+            rank,
+            op(10, "native_layer_norm", "x n0", "y"),
+            op(11, "mm", f"y w{rank}", f"p{rank}"),
+            call(12, 1, f"p{rank}", "s"),
+            op(13, "bernoulli", "s", f"d{rank}", random=True),
+            op(14, "norm_backward", f"d{rank} x", f"g{rank}", forward="train.py:10 f"),
+            step(0, {"n": f"g{rank}"}, {"n": f"n1-{rank}"}, before={"n": "n0", "w": f"w{rank}"}),
+        )
+        for rank in range(2)
+    ]
+    found = divergence(ranks)
+    assert (found.kind, found.tensor, found.place) == ("gradient", "n", "train.py:13 f")
+
+
+def test_a_parameter_that_one_optimizer_does_not_have_is_named() -> None:
+    group = {"kind": "group", "name": "0", "ranks": [0, 1]}
+    ranks = [
+        trace(
+            rank,
+            group,
+            step(
+                0,
+                dict.fromkeys(names, "g"),
+                dict.fromkeys(names, "w1"),
+                before=dict.fromkeys(names, "w0"),
+                groups=dict.fromkeys(names, "0"),
+            ),
+        )
+        for rank, names in enumerate(["wv", "w"])
+    ]
+    found = divergence(ranks)
+    assert (found.kind, found.ranks, found.tensor) == ("left-out", [1], "v")
+
+
 @pytest.mark.parametrize(
     ("before", "gradients"),
     [
@@ -139,7 +191,7 @@ def test_what_differs_by_design_is_no_divergence(before: str, gradients: str) ->
         )
     ]
     replicas = Replicas(ranks)
-    assert replicas.first_divergence() is None
+    assert first_divergence(replicas) is None
     assert replicas.count == 0
 
 

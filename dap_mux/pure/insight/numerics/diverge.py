@@ -1,28 +1,18 @@
-"""Where replicas part: parameters that ranks should keep equal, and the first that differs.
-
-Which ones should be equal follows from what the ranks do: DDP's groups, gradients that come out the
-same, values that one has broadcast. What is sharded, or never exchanged, differs by design.
-"""
+"""Where replicas part: the first parameter that differs, and what has made it differ."""
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import combinations
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import Final, Literal
 
 from msgspec import Struct, field
 
-from dap_mux.pure.insight.numerics.diverge_trace import (
-    ZERO,
-    Call,
-    Op,
-    RankTrace,
-    Step,
-)
+from dap_mux.pure.insight.numerics.diverge_replicas import Replicas
+from dap_mux.pure.insight.numerics.diverge_trace import Call, Op, RankTrace, Step
 from dap_mux.pure.insight.numerics.diverge_walk import Root, roots
 
-ROUTES: Final = frozenset({"all_to_all", "all_to_all_single"})
+Kind = Literal["start", "update", "gradient", "not-exchanged", "other-call", "steps", "left-out"]
 LOCATE: Final = "run it again with --locate, which names the line"
 
 
@@ -33,7 +23,7 @@ class Divergence(Struct, kw_only=True):
     place that has to do with it. `next`: what helps to know more.
     """
 
-    kind: Literal["start", "update", "gradient", "not-exchanged", "other-call", "steps"]
+    kind: Kind
     sentence: str
     step: int | None
     ranks: list[int]
@@ -43,6 +33,33 @@ class Divergence(Struct, kw_only=True):
     also: str = ""
     evidence: list[str] = field(default_factory=list)
     next: str = ""
+
+
+def first_divergence(replicas: Replicas) -> Divergence | None:
+    """Return where replicas part first; None where they stay equal."""
+    by_rank = replicas.by_rank
+    found = [
+        (at, name, ranks)
+        for name in replicas.names
+        for ranks in replicas.of(name)
+        if (at := _first(by_rank, name, ranks)) is not None
+    ]
+    left_out = [_not_updated(by_rank, *each) for each in replicas.left_out()]
+    first = min((at for at, _, _ in found), default=0)
+    if left_out and first >= 0:
+        return left_out[0]
+    judged = [_judged(replicas, name, ranks, at) for at, name, ranks in found if at == first]
+    return min(judged, key=lambda each: each[0])[1] if judged else None
+
+
+def _not_updated(by_rank: dict[int, RankTrace], name: str, one: int, other: int) -> Divergence:
+    step = by_rank[one].updates[name][0].step
+    there = next(each for each in by_rank[other].lines if isinstance(each, Step))
+    return Divergence(
+        kind="left-out",
+        sentence=f"{name} is not among the parameters of its optimizer, as it is elsewhere",
+        step=step.number, ranks=[other], others=[one], tensor=name, place=there.place,
+    )  # fmt: skip
 
 
 def _values(trace: RankTrace, name: str, at: int) -> str | None:
@@ -63,138 +80,6 @@ def _first(by_rank: dict[int, RankTrace], name: str, ranks: Sequence[int]) -> in
     return None
 
 
-class Replicas:
-    """Which ranks should have equal parameters, by name, and where they do not."""
-
-    def __init__(self, traces: Sequence[RankTrace]) -> None:
-        self._by_rank = by_rank = {trace.rank: trace for trace in traces}
-        self._routes = {
-            rank
-            for rank, trace in by_rank.items()
-            if any(isinstance(line, Call) and line.name in ROUTES for line in trace.lines)
-        }
-        names = {name for trace in by_rank.values() for name in trace.updates}
-        self._exchanged = {
-            rank: {name: self._has_exchanged(trace, name) for name in names}
-            for rank, trace in by_rank.items()
-        }
-        self._sure = {name: {*self._pairs(name)} for name in names}
-        self._all = {name: self._sure[name] | {*self._likely(name)} for name in names}
-
-    @property
-    def count(self) -> int:
-        """How many parameters at least two ranks should keep equal."""
-        return sum(bool(pairs) for pairs in self._all.values())
-
-    def first_divergence(self) -> Divergence | None:
-        """Return where replicas part first; None where they stay equal."""
-        found = [
-            (at, name, ranks)
-            for name in sorted(self._all)
-            for ranks in self.of(name)
-            if (at := _first(self._by_rank, name, ranks)) is not None
-        ]
-        first = min((at for at, _, _ in found), default=None)
-        judged = [
-            _judged(self._by_rank, name, ranks, at, self)
-            for at, name, ranks in found
-            if at == first
-        ]
-        return min(judged, key=lambda each: each[0])[1] if judged else None
-
-    def of(self, name: str) -> list[list[int]]:
-        """Return the sets of ranks that should have the same values."""
-        return [sorted(each) for each in _joined(self._all[name])]
-
-    def exchanged_beside(self, name: str, rank: int, at: int) -> str:
-        """Return where gradients of other parameters were exchanged, last."""
-        trace = self._by_rank[rank]
-        for update in reversed(trace.updates[name][: at + 1]):
-            for other in update.step.gradients:
-                found = trace.exchange(update, other) if self._exchanged[rank][other] else None
-                if found is not None:
-                    line = trace.lines[found]
-                    return line.place if isinstance(line, Call) else ""
-        return ""
-
-    def _has_exchanged(self, trace: RankTrace, name: str) -> bool:
-        updates = trace.updates.get(name, [])
-        if any(name in update.step.groups for update in updates[:1]):
-            return True
-        return any(trace.exchange(update, name) is not None for update in updates[:8])
-
-    def _pairs(self, name: str) -> Iterator[tuple[int, int]]:
-        """Yield pairs of ranks in DDP's group, or whose gradients have come out the same."""
-        having = [rank for rank, trace in self._by_rank.items() if trace.updates.get(name)]
-        groups: dict[object, list[int]] = defaultdict(list)
-        for rank in having:
-            for at, update in enumerate(self._by_rank[rank].updates[name]):
-                if group := update.step.groups.get(name):
-                    groups[group].append(rank)
-                gradient = update.step.gradients.get(name, "")
-                if gradient not in ("", ZERO):
-                    groups[at, gradient].append(rank)
-        yield from ((ranks[0], other) for ranks in groups.values() for other in ranks[1:])
-
-    def _likely(self, name: str) -> Iterator[tuple[int, int]]:
-        """Yield pairs that begin equal, of which only others' gradients are exchanged."""
-        having = [rank for rank, trace in self._by_rank.items() if trace.updates.get(name)]
-        for one, other in combinations(having, 2):
-            if self._begins_equal(name, one, other) and (
-                self._is_left_out(name, one, other) or self._is_sent(name, one, other)
-            ):
-                yield one, other
-
-    def _begins_equal(self, name: str, one: int, other: int) -> bool:
-        steps = [self._by_rank[rank].updates[name][0].step for rank in (one, other)]
-        if len({step.before.get(name, "") for step in steps} - {""}) != 1:
-            return False
-        if name not in steps[0].constant:
-            return True
-        prefix = name.rpartition(".")[0]
-        beside = [
-            each
-            for each in steps[0].before
-            if each.rpartition(".")[0] == prefix and each not in steps[0].constant
-        ]
-        return bool(beside) and all(
-            steps[0].before[each] == steps[1].before.get(each) for each in beside
-        )
-
-    def _is_left_out(self, name: str, one: int, other: int) -> bool:
-        if "expert" in name.lower() or {one, other} & self._routes:
-            return False
-        beside = self._by_rank[one].updates[name][0].step.after
-        return any(
-            each != name
-            and self._exchanged[one].get(each, False)
-            and self._exchanged[other].get(each, False)
-            and any({one, other} <= {*ranks} for ranks in _joined(self._sure[each]))
-            for each in beside
-        )
-
-    def _is_sent(self, name: str, one: int, other: int) -> bool:
-        """Whether a broadcast has made it equal, and no later call takes it as it is then."""
-        return all(self._was_sent(self._by_rank[rank], name) for rank in (one, other))
-
-    def _was_sent(self, trace: RankTrace, name: str) -> bool:
-        first = trace.updates[name][0]
-        value = first.step.before.get(name, "")
-        if not any(value in call.outputs for _, call in trace.calls(0, first.at)):
-            return False
-        later = {update.step.after.get(name) for update in trace.updates[name]}
-        calls = [call for _, call in trace.calls(first.at, len(trace.lines))]
-        return not any(later & {*call.inputs} for call in calls)
-
-
-def _joined(pairs: Iterable[tuple[int, int]]) -> list[set[int]]:
-    sets: list[set[int]] = []
-    for pair in pairs:
-        joined = {*pair}.union(*(each for each in sets if each & {*pair}))
-        sets = [each for each in sets if not each & joined] + [joined]
-    return sets
-
-
 def _classes(
     by_rank: dict[int, RankTrace], name: str, ranks: Sequence[int], at: int
 ) -> tuple[list[int], list[int]]:
@@ -209,10 +94,9 @@ def _classes(
     )
 
 
-def _judged(
-    by_rank: dict[int, RankTrace], name: str, ranks: Sequence[int], at: int, sets: Replicas
-) -> tuple[int, Divergence]:
+def _judged(sets: Replicas, name: str, ranks: Sequence[int], at: int) -> tuple[int, Divergence]:
     """Return what has made these ranks differ, and the line it begins at, to order by."""
+    by_rank = sets.by_rank
     usual, other = _classes(by_rank, name, ranks, at)
     a, b = by_rank[usual[0]], by_rank[other[0]]
     case = _Case(a, b, name, at, usual, other, sets)
@@ -282,13 +166,19 @@ class _Case:
         """Its gradient is not equal: it has not been exchanged, or not with these ranks."""
         found = self._roots("gradients", (self.mine.at, self.others.at))
         calls = [root for root in found if root.what in ("group", "call")]
+        chance = [root for root in found if root.what == "random" and self._uses(root)]
         exchanges = [
             trace.exchange(update, self.name)
             for trace, update in ((self.a, self.mine), (self.b, self.others))
         ]
+        if not calls and self._apart(*exchanges):
+            calls = [Root("group", *exchanges)]
         if calls:
             text = f"{self.name} got its gradient from calls that are not the same"
             return self._said("other-call", text, self._place(calls[0]), calls[:1], [])
+        if chance and None in exchanges:
+            text = f"the gradient of {self.name} differs by chance, in what was equal"
+            return self._said("gradient", text, "", chance[:1], [])
         if None not in exchanges:
             text = f"the gradient of {self.name} differs, though it has been exchanged"
             line = self.a.lines[exchanges[0] or 0]
@@ -297,11 +187,19 @@ class _Case:
             return self._said("gradient", text, place, later[:1], [])
         return self._not_exchanged(exchanges, found)
 
+    def _apart(self, at: int | None, other: int | None) -> bool:
+        """Whether the calls that exchange are those of two groups."""
+        mine = self.a.lines[at] if at is not None else None
+        others = self.b.lines[other] if other is not None else None
+        calls = isinstance(mine, Call) and isinstance(others, Call)
+        return calls and getattr(mine, "group", "") != getattr(others, "group", "")
+
     def _not_exchanged(
         self, exchanges: list[int | None], found: list[Root]
     ) -> tuple[int, Divergence]:
         beside = self.sets.exchanged_beside(self.name, self.a.rank, self.at)
-        made = self._maker_of_gradient()
+        sharded = [root for root in found if root.what == "parameter"]
+        made = self._place(sharded[-1]) if sharded else self._maker_of_gradient()
         text = f"the gradient of {self.name} differs: it was not exchanged in this step"
         evidence = [f"gradients of others were exchanged at {beside}"] if beside else []
         evidence += [f"the gradient was computed at {made}"] if made else []
@@ -317,6 +215,11 @@ class _Case:
         at = self.a.maker(self.mine.step.gradients.get(self.name, ""), self.mine.at)
         line = self.a.lines[at] if at is not None else None
         return line.user_place if isinstance(line, Op) else ""
+
+    def _uses(self, root: Root) -> bool:
+        """Whether an operation of chance was given values, and not only a shape."""
+        line = self.a.lines[root.a or 0]
+        return isinstance(line, Op) and bool(line.uses)
 
     def _sent_beside(self) -> str:
         values = {*self.mine.step.before.values()} - {self.mine.step.before[self.name]}
@@ -343,7 +246,7 @@ class _Case:
 
     def _said(
         self,
-        kind: Literal["start", "update", "gradient", "not-exchanged", "other-call", "steps"],
+        kind: Kind,
         text: str,
         place: str,
         found: Sequence[Root],
@@ -364,7 +267,7 @@ class _Case:
 
     def _divergence(
         self,
-        kind: Literal["start", "update", "gradient", "not-exchanged", "other-call", "steps"],
+        kind: Kind,
         text: str,
         place: str,
         step: int | None,

@@ -21,8 +21,8 @@ Pair = tuple[int | None, int | None]
 class Parting(Struct, kw_only=True):
     """The first difference: `place` in the first run, `other` in the second, "" for none.
 
-    `equal`: the last line with equal values before. `between`: places that one run alone came by
-    since then. `step` counts from 0.
+    `equal`: the last line with equal values before. `between`: lines that one run alone has in that
+    step. `step` counts from 0.
     """
 
     sentence: str
@@ -79,6 +79,7 @@ class _Runs:
         self._step = self._calls = 0
         self._equal = ""
         self._since: list[str] = []
+        self._began = 0, 0
 
     def part(self) -> tuple[tuple[int, int], Parting] | None:
         """Return the first difference, and the number of its calls and its line before it."""
@@ -116,8 +117,11 @@ class _Runs:
             names = _differing_names(mine, others)
             if names:
                 text = f"{names[0]} in the {mine.optimizer} step at {mine.place}"
-                return self._parting(at, other, text, (at, other))
-            self._step += 1
+                lone = [max((each for each in some if each > since), default=None)
+                        for some, since in zip(self._alone, self._began, strict=True)]  # fmt: skip
+                culprits = (lone[0], lone[1]) if any(lone) else (at, other)
+                return self._parting(at, other, text, culprits)
+            self._step, self._since, self._began = self._step + 1, [], (at, other)
         elif isinstance(mine, Call | Op) and isinstance(others, Call | Op):
             if isinstance(mine, Op) and mine.makes_nothing:
                 return None
@@ -125,7 +129,7 @@ class _Runs:
             if sends or _differ(mine.outputs, others.outputs):
                 return self._judged(at, other, mine, others)
             self._calls += isinstance(mine, Call)
-        self._equal, self._since = _said(self.a, at), []
+        self._equal = _said(self.a, at)
         return None
 
     def _judged(

@@ -22,9 +22,9 @@ AGREE = frozenset(
 )
 """Their outputs are the same in all ranks of the group."""
 CARRIES = frozenset(
-    "alias as_strided cat clone copy_ detach div div_ expand mul mul_ narrow reshape select slice"
-    " split squeeze stack transpose t unsafe_view unsqueeze view _reshape_alias _to_copy"
-    " _unsafe_view _foreach_copy_ _foreach_div_ _foreach_mul_ split_with_sizes".split()
+    "add add_ alias as_strided cat clone copy_ detach div div_ expand mul mul_ narrow reshape"
+    " select slice split split_with_sizes squeeze stack t transpose unsafe_view unsqueeze view"
+    " _foreach_copy_ _foreach_div_ _foreach_mul_ _reshape_alias _to_copy _unsafe_view".split()
 )
 """Operations whose result is what they are given, moved or scaled."""
 OVERWRITES = frozenset(
@@ -179,6 +179,7 @@ class RankTrace:
         self.lines = lines
         self.groups = {line.name: line.ranks for line in lines if isinstance(line, Group)}
         self.updates: dict[str, list[Update]] = defaultdict(list)
+        self.parameters: dict[str, str] = {}
         self.has_operations = any(isinstance(line, Op) for line in lines)
         self._makers: dict[str, list[int]] = defaultdict(list)
         since = 0
@@ -188,6 +189,8 @@ class RankTrace:
                     self._makers[value].append(at)
             elif isinstance(line, Step):
                 for name in line.after:
+                    self.parameters[line.after[name]] = name
+                    self.parameters[line.before.get(name, "")] = name
                     self.updates[name].append(Update(at, since, line))
                 since = at
 
@@ -211,10 +214,10 @@ class RankTrace:
                 yield at, line
 
     def exchange(self, update: Update, name: str) -> int | None:
-        """Return the call that a parameter's gradient went through before an update."""
+        """Return the last call that a parameter's gradient went through before an update."""
         gradient = update.step.gradients.get(name, "")
         address = update.step.tensors.get(name)
-        for at, call in self.calls(update.since, update.at):
+        for at, call in reversed([*self.calls(update.since, update.at)]):
             if call.name in REDUCES and (address in call.tensors or gradient in call.outputs):
                 return at
         return self._carried(gradient, update)

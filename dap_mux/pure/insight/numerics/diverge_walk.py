@@ -7,7 +7,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from dap_mux.pure.insight.numerics.diverge_trace import AGREE, Call, Op, RankTrace
+from dap_mux.pure.insight.numerics.diverge_trace import AGREE, Call, Op, RankTrace, Step
 
 MOST_WALKED: Final = 50_000
 
@@ -17,8 +17,8 @@ class Root(Struct, frozen=True):
 
     `what`: `own` (equal inputs, other outputs), `random` (the same, of chance), `source` (a value
     that no line has made: `a` and `b` use it), `extra` (one of them computes more), `paths` (each
-    has made it otherwise), `group` (calls that are not one) or `call` (one whose outputs should be
-    equal).
+    has made it otherwise), `parameter` (`a` and `b` use their own of it, as of shards), `group`
+    (calls that are not one) or `call` (one whose outputs should be equal).
     """
 
     what: str
@@ -63,6 +63,10 @@ def _root(
         trace.lines[at] if at is not None else None
         for trace, at in zip((a, b), makers, strict=True)
     )
+    name = a.parameters.get(values[0])
+    shared = name is not None and name == b.parameters.get(values[1])
+    if shared and not isinstance(a.lines[users[0]], Step):
+        return Root("parameter", *users)
     if mine is None and others is None:
         return Root("source", *users)
     for value, at, line, extra in (
