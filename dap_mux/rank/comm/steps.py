@@ -24,8 +24,8 @@ DDP = "DistributedDataParallel"
 class Step:
     """One step. `before`, `gradients`, `after`: hashes by the names of parameters.
 
-    `before`: the parameters before it, of an optimizer's first step only. `place`: where `step()`
-    was called. A name ends in `@1` or the like where its rank has only that shard of it.
+    `before`: the parameters before it, of an optimizer's first step, or all if asked. `place`:
+    where `step()` was called. A name ends in `@1` or the like where its rank has only that shard.
     `tensors`: the addresses of gradients. Of the first step only, `constant`: parameters whose
     elements are all the same; `groups`: the names of the groups in which DDP keeps them equal.
     """
@@ -54,6 +54,8 @@ class Steps:
         self.last: deque[Step] = deque(maxlen=MAX_STEPS)
         self.ended: list[Callable[[Step], object]] = []
         self.mode = "time"
+        self.whole = False
+        """Whether `before` is known of each step."""
         self._record = record
         self._fails = fails
         self._names: dict[int, str] = {}  # of parameters, by their identities
@@ -73,9 +75,12 @@ class Steps:
             if self.mode == "hash":
                 self._record.look()  # nobody waits in Python for what DDP's reducer sends
                 parameters = [*self._named(optimizer)]
-                if id(optimizer) not in self._seen:
+                is_first = id(optimizer) not in self._seen
+                if is_first:
                     self._seen.add(id(optimizer))
                     self._note_first(now, parameters)
+                if is_first or self.whole:
+                    now.before = {name: _hash(each) for name, each in parameters}
                 given = [(name, each.grad) for name, each in parameters if each.grad is not None]
                 now.gradients = {name: _hash_or_zero(gradient) for name, gradient in given}
                 now.tensors = {name: _address(gradient) for name, gradient in given}
@@ -83,7 +88,6 @@ class Steps:
             self._fails(error)
 
     def _note_first(self, now: Step, parameters: list[tuple[str, Any]]) -> None:
-        now.before = {name: _hash(each) for name, each in parameters}
         now.constant = [name for name, each in parameters if _is_constant(each)]
         known = self._groups
         now.groups = {name: known[id(each)] for name, each in parameters if id(each) in known}

@@ -125,6 +125,7 @@ def _take_mode() -> None:
         _state.watch.mode = mode
     if _state.steps is not None:
         _state.steps.mode = mode
+        _state.steps.whole = _state.mode == OPERATIONS
 
 
 def _forget_finder() -> None:

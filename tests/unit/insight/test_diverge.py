@@ -238,3 +238,30 @@ def test_a_torn_last_line_is_left_out_and_any_other_is_refused() -> None:
         lines_of(head + b"[]\n" + head, "a")
     with pytest.raises(DapMuxError, match="a: no trace"):
         lines_of(b"", "a")
+
+
+def test_what_is_done_to_a_parameter_between_steps_is_where_a_ranks_own_value_came_in() -> None:
+    ranks = [
+        trace(
+            rank,
+            step(0, {"w": "g"}, {"w": "w1"}, before={"w": "w0"}),
+            op(30, "randint", "", f"x{rank}", random=True),
+            op(31, "unique", f"x{rank}", f"u{rank}"),
+            op(32, "index_put_", f"w1 u{rank}", f"w1-{rank}"),
+            step(1, {"w": "h"}, {"w": f"w2-{rank}"}, before={"w": f"w1-{rank}"}),
+        )
+        for rank in range(2)
+    ]
+    found = divergence(ranks)
+    assert (found.kind, found.step) == ("between", 0)
+    assert (found.place, found.also) == ("train.py:32 f", "train.py:30 f")
+
+
+def test_a_share_of_the_parameters_that_is_not_sent_on_is_named() -> None:
+    ranks = [
+        trace(0, step(0, {}, {"v": "v1"}, before={"v": "v0"}), call(40, 1, "v1", "v1")),
+        trace(1, step(0, {}, {"w": "w1"}, before={"w": "w0"}), call(40, 1, "", "v1")),
+    ]
+    found = divergence(ranks)
+    assert (found.kind, found.ranks, found.tensor) == ("not-sent", [1], "w")
+    assert (found.place, found.also) == ("train.py:40 f", "train.py:90 f")

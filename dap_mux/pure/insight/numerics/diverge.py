@@ -12,7 +12,17 @@ from dap_mux.pure.insight.numerics.diverge_replicas import Replicas
 from dap_mux.pure.insight.numerics.diverge_trace import Call, Op, RankTrace, Step
 from dap_mux.pure.insight.numerics.diverge_walk import Root, roots
 
-Kind = Literal["start", "update", "gradient", "not-exchanged", "other-call", "steps", "left-out"]
+Kind = Literal[
+    "start",
+    "update",
+    "gradient",
+    "not-exchanged",
+    "other-call",
+    "steps",
+    "left-out",
+    "not-sent",
+    "between",
+]
 LOCATE: Final = "run it again with --locate, which names the line"
 
 
@@ -44,9 +54,10 @@ def first_divergence(replicas: Replicas) -> Divergence | None:
         for ranks in replicas.of(name)
         if (at := _first(by_rank, name, ranks)) is not None
     ]
+    first = min((at for at, _, _ in found), default=1)
     left_out = [_not_updated(by_rank, *each) for each in replicas.left_out()]
-    first = min((at for at, _, _ in found), default=0)
-    if left_out and first >= 0:
+    left_out += [_not_sent(by_rank, *each) for each in replicas.not_sent()]
+    if left_out and first > 0:
         return left_out[0]
     judged = [_judged(replicas, name, ranks, at) for at, name, ranks in found if at == first]
     return min(judged, key=lambda each: each[0])[1] if judged else None
@@ -62,18 +73,30 @@ def _not_updated(by_rank: dict[int, RankTrace], name: str, one: int, other: int)
     )  # fmt: skip
 
 
+def _not_sent(by_rank: dict[int, RankTrace], name: str, rank: int, beside: str) -> Divergence:
+    step = by_rank[rank].updates[name][0].step
+    others = [each for each in by_rank if each != rank]
+    return Divergence(
+        kind="not-sent",
+        sentence=f"rank {rank} alone updates {name}, and does not send it to the others",
+        step=step.number, ranks=[rank], others=others, tensor=name, place=beside,
+        also=step.place, evidence=[f"other parameters are sent at {beside}"],
+    )  # fmt: skip
+
+
 def _values(trace: RankTrace, name: str, at: int) -> str | None:
-    """The hash after an update; of -1 before the first."""
+    """The hash at a moment: 0 is before the first update, 1 after it, 2 before the second."""
     updates = trace.updates.get(name, [])
-    if at < 0:
-        return updates[0].step.before.get(name) if updates else None
-    return updates[at].step.after.get(name) if at < len(updates) else None
+    if at // 2 >= len(updates):
+        return None
+    step = updates[at // 2].step
+    return (step.after if at % 2 else step.before).get(name)
 
 
 def _first(by_rank: dict[int, RankTrace], name: str, ranks: Sequence[int]) -> int | None:
-    """Return the first update after which these ranks differ, -1: before the first."""
+    """Return the first moment at which these ranks differ."""
     most = max(len(by_rank[rank].updates[name]) for rank in ranks)
-    for at in range(-1, most):
+    for at in range(2 * most):
         values = {_values(by_rank[rank], name, at) for rank in ranks} - {None, ""}
         if len(values) > 1:
             return at
@@ -100,12 +123,14 @@ def _judged(sets: Replicas, name: str, ranks: Sequence[int], at: int) -> tuple[i
     usual, other = _classes(by_rank, name, ranks, at)
     a, b = by_rank[usual[0]], by_rank[other[0]]
     case = _Case(a, b, name, at, usual, other, sets)
-    if at < 0:
+    if at == 0:
         return case.start()
+    if at % 2 == 0:
+        return case.between()
     skipped = case.skipped()
     if skipped is not None:
         return skipped
-    one, another = (trace.updates[name][at].step.gradients.get(name) for trace in (a, b))
+    one, another = (trace.updates[name][at // 2].step.gradients.get(name) for trace in (a, b))
     return case.update() if one == another else case.gradient()
 
 
@@ -122,23 +147,30 @@ class _Case:
         other: list[int],
         sets: Replicas,
     ) -> None:
-        self.a, self.b, self.name, self.at = a, b, name, at
+        self.a, self.b, self.name, self.at = a, b, name, at // 2
         self.usual, self.other, self.sets = usual, other, sets
-        self.mine, self.others = (trace.updates[name][max(at, 0)] for trace in (a, b))
+        self.mine, self.others = (trace.updates[name][at // 2] for trace in (a, b))
 
     def start(self) -> tuple[int, Divergence]:
         """The parameters are not equal before the first step."""
-        found = self._roots("before", (self.mine.since, self.others.since))
+        found = self._roots("before", (self.mine.at, self.others.at))
+        calls = [root for root in found if root.what in ("group", "call")]
+        text = f"{self.name} differs before the first step, though its gradients are kept equal"
+        if calls:
+            return self._said("start", text, "", calls[:1], [], step=None)
         sent = self._sent_beside()
-        place = sent or (self._place(found[0]) if found else self.mine.step.place)
-        return self._said(
-            "start",
-            f"{self.name} differs before the first step, though its gradients are kept equal",
-            place,
-            found[:1],
-            [f"other parameters were sent to all ranks at {sent}"] if sent else [],
-            step=None,
-        )
+        order, divergence = self._entered("start", text, self.mine.step.place, found, None)
+        if sent:
+            divergence.place, divergence.also = sent, divergence.place
+            divergence.evidence.append(f"other parameters were sent to all ranks at {sent}")
+        return order, divergence
+
+    def between(self) -> tuple[int, Divergence]:
+        """It was changed since the last step, by something else than the optimizer."""
+        found = self._roots("before", (self.mine.at, self.others.at))
+        before = self.a.updates[self.name][self.at - 1].step
+        text = f"{self.name} differs by what is done with it between two steps"
+        return self._entered("between", text, before.place, found, before.number)
 
     def skipped(self) -> tuple[int, Divergence] | None:
         """One of them has left a step out that the other has made."""
@@ -160,7 +192,7 @@ class _Case:
         """Gradients are equal: the update is not, or something else has written to it."""
         found = self._roots("after", (self.mine.at, self.others.at))
         text = f"{self.name} differs after a step, though its gradient was equal"
-        return self._said("update", text, self.mine.step.place, found[:1], [])
+        return self._entered("update", text, self.mine.step.place, found, self.mine.step.number)
 
     def gradient(self) -> tuple[int, Divergence]:
         """Its gradient is not equal: it has not been exchanged, or not with these ranks."""
@@ -184,8 +216,22 @@ class _Case:
             line = self.a.lines[exchanges[0] or 0]
             later = [root for root in found if root.at > (exchanges[0] or 0)]
             place = line.place if isinstance(line, Call) else ""
-            return self._said("gradient", text, place, later[:1], [])
+            return self._entered("gradient", text, place, later, self.mine.step.number)
         return self._not_exchanged(exchanges, found)
+
+    def _entered(
+        self, kind: Kind, text: str, place: str, found: list[Root], step: int | None
+    ) -> tuple[int, Divergence]:
+        """Name the line that computes otherwise, or where a rank's own value came in."""
+        own = [root for root in found if root.what in ("own", "extra", "paths")]
+        own += [root for root in found if root.what == "random" and self._uses(root)]
+        data = [root for root in found if root.what in ("random", "source")]
+        entry = [root for root in found if root.what == "entry"]
+        chosen = sorted(own, key=lambda root: root.at) or entry or data
+        order, divergence = self._said(kind, text, place, chosen[:1], [], step)
+        for root in (entry if own else data)[:1]:
+            divergence.also = self._place(root)
+        return order, divergence
 
     def _apart(self, at: int | None, other: int | None) -> bool:
         """Whether the calls that exchange are those of two groups."""
@@ -199,7 +245,11 @@ class _Case:
     ) -> tuple[int, Divergence]:
         beside = self.sets.exchanged_beside(self.name, self.a.rank, self.at)
         sharded = [root for root in found if root.what == "parameter"]
-        made = self._place(sharded[-1]) if sharded else self._maker_of_gradient()
+        made = (
+            self._place(max(sharded, key=lambda root: root.at))
+            if sharded
+            else self._maker_of_gradient()
+        )
         text = f"the gradient of {self.name} differs: it was not exchanged in this step"
         evidence = [f"gradients of others were exchanged at {beside}"] if beside else []
         evidence += [f"the gradient was computed at {made}"] if made else []
@@ -232,8 +282,6 @@ class _Case:
         ]
         if not self.a.has_operations:
             return []
-        if what == "before":
-            until = self.mine.at, self.others.at
         return roots(self.a, self.b, (values[0], values[1]), until)
 
     def _place(self, root: Root) -> str:
@@ -258,7 +306,7 @@ class _Case:
         divergence.evidence = evidence
         order = self.mine.at
         for root in found:
-            divergence.place = self._place(root) if kind != "start" or not evidence else place
+            divergence.place = self._place(root)
             divergence.evidence += [*self._evidence(root)]
             order = root.at
         if not self.a.has_operations:

@@ -6,6 +6,7 @@ the same from the same: of those. What is sharded, or never exchanged, differs b
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
@@ -19,6 +20,8 @@ from dap_mux.pure.insight.numerics.diverge_trace import (
     Step,
 )
 
+EXPERT: Final = re.compile(r"(?:^|\.)experts?\d*(?:\.|$)")
+"""In the names of parameters that each rank has its own of."""
 ROUTES: Final = frozenset({"all_to_all", "all_to_all_single"})
 
 
@@ -71,6 +74,29 @@ class Replicas:
                 if beside is not None and rank in (self._exchanged[having[0]][name] or ()):
                     yield name, having[0], rank
 
+    def not_sent(self) -> Iterator[tuple[str, int, str]]:
+        """Yield parameters that one rank alone updates and keeps, where others' are sent on."""
+        sent: dict[str, str] = {}
+        alone: dict[str, int] = {}
+        for name in self.names:
+            having = [rank for rank, trace in self.by_rank.items() if trace.updates.get(name)]
+            if len(having) == 1:
+                alone[name] = having[0]
+                sent[name] = self._sent_at(self.by_rank[having[0]], name)
+        beside = next(filter(None, sent.values()), "")
+        if beside:
+            yield from ((name, rank, beside) for name, rank in alone.items() if not sent[name])
+
+    @staticmethod
+    def _sent_at(trace: RankTrace, name: str) -> str:
+        """Return where a parameter goes to others, right after an update."""
+        for update in trace.updates[name]:
+            value = update.step.after.get(name, "")
+            for _, call in trace.calls(update.at, len(trace.lines)):
+                if value in call.inputs:
+                    return call.place
+        return ""
+
     def _beside(self, one: int, other: int) -> str | None:
         """Return a parameter that two ranks keep equal for certain."""
         return next(
@@ -115,7 +141,7 @@ class Replicas:
         for rank, trace in self.by_rank.items():
             if trace.updates.get(name):
                 equal[trace.updates[name][0].step.before.get(name, "")].append(rank)
-        rules = (self._is_left_out, self._is_sent, self._is_island)
+        rules = (self._is_left_out, self._is_sent, self._is_island, self._is_exchanged)
         for ranks in equal.values():
             for other in ranks[1:]:
                 pair = ranks[0], other
@@ -140,13 +166,11 @@ class Replicas:
             for each in steps[0].before
             if each.rpartition(".")[0] == prefix and each not in steps[0].constant
         ]
-        return bool(beside) and all(
-            steps[0].before[each] == steps[1].before.get(each) for each in beside
-        )
+        return all(steps[0].before[each] == steps[1].before.get(each) for each in beside)
 
     def _is_left_out(self, name: str, one: int, other: int) -> bool:
         """Whether others of its optimizer are exchanged between these ranks."""
-        if "expert" in name.lower() or {one, other} & self._routes:
+        if EXPERT.search(name) or {one, other} & self._routes:
             return False
         return any(
             each != name
@@ -154,6 +178,11 @@ class Replicas:
             and any({one, other} <= ranks for ranks in self._sure[each])
             for each in self._first(name, one).after
         )
+
+    def _is_exchanged(self, name: str, one: int, other: int) -> bool:
+        """Whether its own gradient is exchanged between these ranks, whatever becomes of it."""
+        partners = [self._exchanged[rank][name] or () for rank in (one, other)]
+        return other in partners[0] and one in partners[1]
 
     def _is_sent(self, name: str, one: int, other: int) -> bool:
         """Whether a call has made it equal, and no later call takes it as it is then."""

@@ -15,7 +15,7 @@ ZERO = "0"
 """In place of a gradient's hash: all its elements are zero."""
 REDUCES = frozenset(
     "all_reduce all_reduce_coalesced reduce_scatter reduce_scatter_tensor all_gather"
-    " all_gather_into_tensor broadcast reduce_scatter_tensor_coalesced".split()
+    " all_gather_into_tensor broadcast reduce reduce_scatter_tensor_coalesced".split()
 )
 AGREE = frozenset(
     "all_reduce all_reduce_coalesced broadcast all_gather all_gather_into_tensor".split()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from typing import Final
 
@@ -18,7 +19,8 @@ class Root(Struct, frozen=True):
     `what`: `own` (equal inputs, other outputs), `random` (the same, of chance), `source` (a value
     that no line has made: `a` and `b` use it), `extra` (one of them computes more), `paths` (each
     has made it otherwise), `parameter` (`a` and `b` use their own of it, as of shards), `group`
-    (calls that are not one) or `call` (one whose outputs should be equal).
+    (calls that are not one), `call` (one whose outputs should be equal) or `entry` (what differs
+    meets what is equal).
     """
 
     what: str
@@ -34,21 +36,24 @@ class Root(Struct, frozen=True):
 def roots(
     a: RankTrace, b: RankTrace, values: tuple[str, str], until: tuple[int, int]
 ) -> list[Root]:
-    """Return where a difference of two values began, the first first."""
+    """Return where a difference of two values began, what is nearest to them first."""
     found: dict[Root, None] = {}
-    left, seen = [(values, until)], {values}
+    left, seen = deque([(values, until)]), {values}
     while left and len(seen) < MOST_WALKED:
-        (mine, others), (at, other_at) = left.pop()
+        (mine, others), (at, other_at) = left.popleft()
         makers = a.maker(mine, at), b.maker(others, other_at)
         root = _root(a, b, (mine, others), makers, (at, other_at))
         if root is not None:
             found[root] = None
             continue
-        for pair in _differing(a, b, makers):
+        pairs = [*_differing(a, b, makers)]
+        if makers[0] is not None and len(pairs) < len(a.lines[makers[0]].uses):  # type: ignore[union-attr]
+            found[Root("entry", *makers)] = None
+        for pair in pairs:
             if pair not in seen:
                 seen.add(pair)
                 left.append((pair, (makers[0] or 0, makers[1] or 0)))
-    return sorted(found, key=lambda root: root.at)
+    return [*found]
 
 
 def _root(
