@@ -27,6 +27,7 @@ from sysconfig import get_paths
 from types import FrameType, TracebackType
 from typing import Any, Final, NoReturn
 
+from dap_mux.rank.environ import OUTPUT_BYTES
 from dap_mux.rank.injected.evidence.static_values import MISSING, value_of
 from dap_mux.rank.injected.tensor_summary import seen
 from dap_mux.rank.ready import rendezvous_file, write_ready_file
@@ -41,6 +42,7 @@ EXITED: Final = "sys.exit"
 COUNT_BYTES: Final = 8
 """At the start of the ring: how many bytes have been written in all."""
 RING_BYTES: Final = 4096
+MAX_RING_BYTES: Final = 128 * 1024
 COUNT: Final = struct.Struct("<Q")
 MAX_MESSAGE: Final = 2000
 MAX_VALUE: Final = 200
@@ -57,7 +59,8 @@ class BlackBox:
         self._end = ready_file.with_suffix(END)
         self._pid = os.getpid()
         self._failed = self._written = False
-        self._ring = _ring(ready_file.with_suffix(PRINTED))
+        self._size = _ring_bytes(os.environ.get(OUTPUT_BYTES, ""))
+        self._ring = _ring(ready_file.with_suffix(PRINTED), self._size)
         self._count = 0
         if not faulthandler.is_enabled():  # the user's own goes on to standard error
             with suppress(OSError):
@@ -108,20 +111,20 @@ class BlackBox:
         if self._ring is None or os.getpid() != self._pid:
             return
         # `print` writes each argument by itself: 0.8 us for each of these (measured).
-        data = text.encode("utf-8", "replace")[-RING_BYTES:]
-        begin = COUNT_BYTES + self._count % RING_BYTES
+        data = text.encode("utf-8", "replace")[-self._size :]
+        begin = COUNT_BYTES + self._count % self._size
         end = begin + len(data)
-        if end <= COUNT_BYTES + RING_BYTES:
+        if end <= COUNT_BYTES + self._size:
             self._ring[begin:end] = data
         else:
-            cut = COUNT_BYTES + RING_BYTES - begin
+            cut = COUNT_BYTES + self._size - begin
             self._ring[begin:] = data[:cut]
-            self._ring[COUNT_BYTES : end - RING_BYTES] = data[cut:]
+            self._ring[COUNT_BYTES : end - self._size] = data[cut:]
         self._count += len(data)
         COUNT.pack_into(self._ring, 0, self._count)
 
     def _printed(self) -> str:
-        return printed(bytes(self._ring)) if self._ring is not None else ""
+        return printed(bytes(self._ring))[-RING_BYTES:] if self._ring is not None else ""
 
     # Exits that no exception tells of.
 
@@ -209,21 +212,27 @@ def kept_on_this_host() -> Path:
 
 def printed(ring: bytes) -> str:
     """Return the text in a ring, oldest first; its first line may lack its beginning."""
-    if len(ring) < COUNT_BYTES:
+    size = len(ring) - COUNT_BYTES
+    if size <= 0:
         return ""  # no ring of ours
     (count,) = COUNT.unpack_from(ring)
     data = ring[COUNT_BYTES:]
-    at = count % RING_BYTES
-    whole = data[:at] if count < RING_BYTES else data[at:] + data[:at]
+    at = count % size
+    whole = data[:at] if count < size else data[at:] + data[:at]
     return whole.decode("utf-8", "replace")
 
 
-def _ring(path: Path) -> mmap.mmap | None:
+def _ring_bytes(wanted: str) -> int:
+    is_number = wanted.isascii() and wanted.isdigit() and len(wanted) < len(str(2**64))
+    return max(RING_BYTES, min(int(wanted), MAX_RING_BYTES)) if is_number else RING_BYTES
+
+
+def _ring(path: Path, size: int) -> mmap.mmap | None:
     """Return memory that the system keeps as this file, also when the process is killed."""
     with suppress(OSError, ValueError):
-        path.write_bytes(bytes(COUNT_BYTES + RING_BYTES))
+        path.write_bytes(bytes(COUNT_BYTES + size))
         with path.open("r+b") as file:
-            return mmap.mmap(file.fileno(), COUNT_BYTES + RING_BYTES)
+            return mmap.mmap(file.fileno(), COUNT_BYTES + size)
     return None
 
 

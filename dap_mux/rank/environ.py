@@ -298,6 +298,8 @@ OPERATIONS = "operations"
 COMM_MODES = ("off", "time", "finite", "hash", OPERATIONS)
 COMM_FILE = "DAP_MUX_COMM_FILE"
 """The folder of the trace: each rank writes what it records to a file there."""
+OUTPUT_BYTES = "DAP_MUX_OUTPUT_BYTES"
+"""How much of its last output a rank keeps for its session, where 4 KB are not enough."""
 DEFAULT_LIMIT_S = 300.0
 """Seconds. Shorter than what collectives of the other ranks wait (gloo 30 min, NCCL 10 min)."""
 

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from dap_mux.cluster.job import ExitReasons
 from dap_mux.pure.errors import UsageError
 from dap_mux.pure.rank_sets import RankId
-from dap_mux.rank.environ import POST_MORTEM, hold_of
+from dap_mux.rank.environ import OUTPUT_BYTES, POST_MORTEM, hold_of
 from dap_mux.session.terminal_output import alert, say_more
 from dap_mux.system.config import LaunchOptions, RunOptions
 from dap_mux.system.user_files import open_regular
@@ -33,6 +33,8 @@ logger = logging.getLogger("dap_mux.session")
 
 MAX_BYTES: Final = 256 * 1024
 """Of each file; a rank's own files are smaller."""
+KEEP_OUTPUT: Final = {OUTPUT_BYTES: str(MAX_BYTES // 2)}
+"""For the environment of ranks whose output is wanted at their end."""
 NO_RANK: Final = ("", -1)
 
 
@@ -148,6 +150,11 @@ class Endings:
         """The job starts again."""
         self._of.clear()
         self._since = time.time()
+
+    def write_output(self, path: Path) -> None:
+        """Write what each rank has printed, as far as it has kept that."""
+        ended = [(one.rank, one.printed) for one in self._ended()]
+        path.write_bytes(msgspec.json.encode(ended))
 
     def report(self, code: int, missing: Missing, options: LaunchOptions | RunOptions) -> None:
         """Print the block, and write the file of `--end-json`."""

@@ -24,7 +24,7 @@ from dap_mux.pure.errors import DapMuxError, NothingToConnect, UsageError
 from dap_mux.pure.printable import one_line
 from dap_mux.pure.rank_sets import RankId
 from dap_mux.session.dial_out import dial_variables
-from dap_mux.session.end_of_job import Endings, Missing, hold_text
+from dap_mux.session.end_of_job import KEEP_OUTPUT, Endings, Missing, hold_text
 from dap_mux.session.job import (
     FILES_PER_OWN_RANK,
     FailureReports,
@@ -99,6 +99,7 @@ async def _run_launcher(
     job = launcher_job(config, options.command, output, hold_text(options.hold))
     job = dataclasses.replace(job, comm=options.comm, comm_file=options.comm_file)
     job.program()
+    kept = KEEP_OUTPUT if options.output_json else {}
     dial = config.dial_listen
     if dial.host in LOOPBACK:
         dial = Address(dial.host, 0)  # ranks learn the port from us, so any will do
@@ -108,7 +109,7 @@ async def _run_launcher(
     async with (
         open_session(config, settings, avoid=avoid, entry=entry) as session,
         dial_variables(session, config, dial if options.dial else None) as variables,
-        LaunchedJob(dataclasses.replace(job, env=variables)) as launched,
+        LaunchedJob(dataclasses.replace(job, env={**variables, **kept})) as launched,
     ):
         text = f"one session for the ranks of {settings.job_name} on {session.address}"
         await greet(session, settings.job_name, text, waits=config.wait, console=bool(console))
@@ -118,6 +119,8 @@ async def _run_launcher(
         running.why_after = options.why_after
         code = await running.run()
         running.report_end(code, options)
+        if options.output_json:
+            ranks.write_output(options.output_json)
         return code
 
 
@@ -186,6 +189,10 @@ class LauncherRanks:
         unseen = {id: hosts[id] for id in missing if id in hosts}
         gone = Missing([id for id in missing if id not in unseen], unseen, self._failed_launcher())
         self._endings.report(code, gone, options)
+
+    def write_output(self, path: Path) -> None:
+        """Write what the ranks have printed."""
+        self._endings.write_output(path)
 
     def _failed_launcher(self) -> Ended | None:
         return self._endings.of_launcher(self._launched.rendezvous)

@@ -17,16 +17,19 @@ from msgspec.structs import replace
 from dap_mux import __version__
 from dap_mux.frontends.cli.execution import execute, load_config, seconds_of
 from dap_mux.pure.errors import DapMuxError, UsageError
+from dap_mux.pure.rank_sets import RankId
 from dap_mux.system.config import Config, LaunchOptions
 from dap_mux.system.session_files import SessionFile, find, own_session
 
 if TYPE_CHECKING:
     from dap_mux.frontends.console.session_client import SessionClient
     from dap_mux.frontends.report.plan import Plan
-    from dap_mux.frontends.report.recorder import Recorder
+    from dap_mux.frontends.report.recorder import Outside, Recorder
     from dap_mux.frontends.report.report_file import Contents, Report
 
 NAME: Final = "dap-mux record"
+HOLD_S: Final = "30"
+"""That a failed rank waits for the recorder, which comes at once where it can see the rank."""
 EXAMPLE: Final = "dap-mux record -- torchrun --nproc-per-node 4 train.py"
 
 
@@ -45,8 +48,9 @@ def record(args: Namespace) -> int:
     hang = seconds_of("--on-hang", plan.on_hang) if plan.on_hang else None
     folders = tuple(str(Path(each).absolute().parent) for each in launched_program(launcher)[:1])
     breakpoints = breakpoints_of(plan, folders)
-    # Ranks wait until the breakpoints are set.
-    config = replace(load_config(args), wait=True)
+    # Ranks wait until the breakpoints are set; without any they run without a debugger.
+    debugged = bool(breakpoints) or args.dial
+    config = replace(load_config(args), wait=debugged)
 
     async def join() -> SessionClient:
         from dap_mux.frontends.cli.join import controller
@@ -54,16 +58,32 @@ def record(args: Namespace) -> int:
         exceptions = plan.on_exception
         return await controller(own_session(), config, breakpoints, NAME, exceptions=exceptions)
 
-    recorder = Recorder(join, plan.compare, hang)
+    recorder = Recorder(join, plan.compare, hang, None if debugged else _outside(config))
     folder = Path(tempfile.mkdtemp(prefix="dap-mux-record-"))
     try:
-        end = folder / "end.json"
-        hold = None if plan.on_exception else "off"
-        options = LaunchOptions(config, launcher, args.dial, "", hold, end, comm=args.comm)
+        end, output = folder / "end.json", None if debugged else folder / "output.json"
+        hold = "off" if not plan.on_exception else None if debugged else HOLD_S
+        options = LaunchOptions(
+            config, launcher, args.dial, "", hold, end, comm=args.comm, output_json=output
+        )
         code = execute(partial(run_launcher, console=recorder), options)
+        if output and output.exists():
+            kept = msgspec.json.decode(output.read_bytes(), type=list[tuple[RankId, str]])
+            recorder.replace_output(kept)
         return _finish(recorder, launcher, path, code, end)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _outside(config: Config) -> Outside:
+    from dap_mux.frontends.cli.join import follower
+    from dap_mux.frontends.cli.why import of_session
+    from dap_mux.frontends.report.recorder import Outside
+
+    return Outside(
+        lambda: follower(own_session(), config, NAME),
+        lambda: of_session(own_session(), config, "all", attach=False),
+    )
 
 
 def _plan(args: Namespace) -> Plan:

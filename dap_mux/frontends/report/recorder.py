@@ -5,18 +5,23 @@ from __future__ import annotations
 import re
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import groupby
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import anyio
 
 from dap_mux.frontends.console.session_client import SessionClient, is_exception, settled
 from dap_mux.frontends.report.look import LIMIT_S, Look
 from dap_mux.frontends.report.report_file import MAX_STOPS, Body, Printed, Stop
+from dap_mux.pure.endpoint import is_loopback
 from dap_mux.pure.errors import DapMuxError
+from dap_mux.pure.insight.why.verdict import DEFAULT_GROUP
 from dap_mux.pure.insight.why.verdicts import HEALTHY, UNDECIDED
+from dap_mux.pure.rank_sets import RankId, fold
 from dap_mux.pure.rank_sets.rank_rows import Change, Row, count_text
 from dap_mux.pure.rank_sets.world import DebuggeeId
 
@@ -33,15 +38,31 @@ MAX_CHARACTERS: Final = 1_000_000
 """Of output; the last are kept."""
 _PREFIX: Final = re.compile(r"\[([^\]\n]{1,200})\] ")
 NOTICE: Final = "dap-mux: "
+UNSEEN: Final[Body] = {"verdict": UNDECIDED, "suspects": []}
+
+
+class Outside(NamedTuple):
+    """The ways to follow a job in whose ranks there is no debugger, which would slow them down.
+
+    `follow` joins as an observer; `why` raises `DapMuxError` where ranks cannot be seen.
+    """
+
+    follow: Callable[[], Awaitable[SessionClient]]
+    why: Callable[[], Awaitable[Body]]
 
 
 @dataclass(eq=False)
 class Recorder:
-    """The client in the job's own process; `_join` connects it, with its breakpoints."""
+    """The client in the job's own process; `_join` connects it, with its breakpoints.
+
+    `_outside`: it joins only when a rank is held at its failure, the job seems to hang, or ranks
+    can be seen by a debugger alone.
+    """
 
     _join: Callable[[], Awaitable[SessionClient]]
     expressions: list[str]
     on_hang: float | None = None
+    _outside: Outside | None = None
     takes_terminal: bool = False
     stops: deque[Stop] = field(default_factory=lambda: deque(maxlen=MAX_STOPS))
     count: int = 0
@@ -57,25 +78,65 @@ class Recorder:
 
     async def run(self) -> bool:
         """Record until the job has ended; the session releases all ranks if that fails."""
-        client = await self._join()
-        self.rows = client.ranks.all
-        client.observe(self)
-        look = Look(client, self.expressions)
-        self.texts = look.texts
         try:
+            while self._outside is None or await self._needs_debugger(self._outside):
+                if not await self._debug():
+                    break
+        except DapMuxError as error:
+            if self._outside is None:  # ranks wait for us
+                raise
+            self.problem = str(error)
+        return False
+
+    async def _needs_debugger(self, outside: Outside) -> bool:
+        """Follow the job; return True once a debugger has to look, False at its end."""
+        async with self._following(await outside.follow()) as client:
             async with anyio.create_task_group() as tasks:
                 if self.on_hang:
-                    tasks.start_soon(self._watch, client, look, self.on_hang)
-                await self._stops(client, look)
+                    tasks.start_soon(self._suspect, outside, self.on_hang, tasks.cancel_scope)
+                while not (client.ended.is_set() or any(map(_calls, client.ranks.all.values()))):
+                    await client.wait_for_change()
                 tasks.cancel_scope.cancel()
+            return not client.ended.is_set()
+
+    async def _debug(self) -> bool:
+        """Record stops, and a hang; return True if the job goes on, and needs no debugger."""
+        async with self._following(await self._join()) as client:
+            look = Look(client, self.expressions)
+            self.texts = look.texts
+            async with anyio.create_task_group() as tasks:
+                if self.on_hang:
+                    watch = self._watch(client, look, self.on_hang, tasks.cancel_scope)
+                    tasks.start_soon(self._noting, watch)
+                await self._noting(self._stops(client, look))
+                tasks.cancel_scope.cancel()
+            goes_on = not (client.ended.is_set() or self.problem)
+            if goes_on:
+                await client.disconnect()
+            return goes_on
+
+    async def _noting(self, work: Awaitable[None]) -> None:
+        """Note what goes wrong here: a task group would hand on a group of errors."""
+        try:
+            await work
         except DapMuxError as error:
             self.problem = str(error)
+
+    @asynccontextmanager
+    async def _following(self, client: SessionClient) -> AsyncIterator[SessionClient]:
+        """Keep rows and output; the job's end, which cancels us, is waited for."""
+        self.rows = client.ranks.all
+        client.observe(self)
+        last = LAST_S
+        try:
+            yield client
+            last = 0.0
         finally:
-            with anyio.CancelScope(shield=True), anyio.move_on_after(LAST_S):
-                await client.ended.wait()
-            self.rows = {**client.ranks.all}
-            await client.close()
-        return False
+            with anyio.CancelScope(shield=True):
+                with anyio.move_on_after(last):
+                    await client.ended.wait()
+                self.rows = {**client.ranks.all}
+                await client.close()
 
     def interrupt(self) -> bool:
         """Leave a Ctrl-C to the job."""
@@ -121,17 +182,33 @@ class Recorder:
 
     # A hang
 
-    async def _watch(self, client: SessionClient, look: Look, every: float) -> None:
-        """End the job once two looks agree on what it hangs in."""
+    async def _suspect(self, outside: Outside, every: float, following: anyio.CancelScope) -> None:
+        """End following once two looks from outside agree that ranks stand still, or see nothing.
+
+        What a debugger alone can see is undecided from outside.
+        """
+
+        async def look() -> Body | None:
+            try:
+                body = await outside.why()
+            except DapMuxError:
+                return UNSEEN
+            return None if body["verdict"] == HEALTHY else body
+
         while True:
             await anyio.sleep(every)
-            first = await self._verdict(client)
-            if first is None:
-                continue
-            await anyio.sleep(min(CONFIRMED_AFTER_S, every))
-            again = await self._verdict(client)
-            if again is not None and _culprit(again) == _culprit(first):
-                break
+            if await _agreed(look, every) is not None:
+                following.cancel()
+
+    async def _watch(
+        self, client: SessionClient, look: Look, every: float, debugging: anyio.CancelScope
+    ) -> None:
+        """End the job once two looks agree on what it hangs in."""
+        await anyio.sleep(min(CONFIRMED_AFTER_S, every) if self._outside else every)
+        while (again := await _agreed(partial(self._verdict, client), every)) is None:
+            if self._outside and not self.count:
+                debugging.cancel()
+            await anyio.sleep(every)
         title = f"{again['verdict']}: {again['sentence']}"
         self._keep(await look.at_now(self._after(), title, again))
         self.why = again
@@ -167,6 +244,20 @@ class Recorder:
         while self._characters > MAX_CHARACTERS:
             self._characters -= len(self._printed.popleft().text)
 
+    def replace_output(self, kept: Sequence[tuple[RankId, str]]) -> None:
+        """Put what ranks have kept of their output in the place of what a debugger saw of it.
+
+        Workers of a cluster keep none, but a debugger is attached to them from the start.
+        """
+        if any(group != DEFAULT_GROUP for group, *_ in self.rows):
+            return
+        most = MAX_CHARACTERS // max(len(kept), 1)
+        by_text: dict[str, list[RankId]] = {}
+        for rank, text in kept:
+            by_text.setdefault(text[-most:], []).append(rank)
+        of_ranks = (Printed(text, ranks=fold(ranks)) for text, ranks in by_text.items() if text)
+        self._printed = deque([*(one for one in self._printed if not one.ranks), *of_ranks])
+
     @property
     def printed(self) -> list[Printed]:
         """The output, what the same ranks printed in a row together."""
@@ -184,3 +275,21 @@ class Recorder:
 
 def _culprit(body: Body) -> tuple[str, list[str]]:
     return body["verdict"], [each["ranks"] for each in body["suspects"][:1]]
+
+
+async def _agreed(look: Callable[[], Awaitable[Body | None]], every: float) -> Body | None:
+    """Look, and again later; return what both looks blame, None if they differ."""
+    first = await look()
+    if first is None:
+        return None
+    await anyio.sleep(min(CONFIRMED_AFTER_S, every))
+    again = await look()
+    return again if again is not None and _culprit(again) == _culprit(first) else None
+
+
+def _calls(row: Row) -> bool:
+    """Whether a rank needs a debugger: it is held at its failure, or not to be seen without one."""
+    host, _, _ = str(row["endpoint"]).rpartition(":")
+    held = str(row["reason"]).startswith("failed: ")
+    here = row["group"] == DEFAULT_GROUP and is_loopback(host)
+    return row["state"] != "exited" and (held or not here)

@@ -321,6 +321,8 @@ class LaunchOptions(Struct, frozen=True):
     why_after: float | None = None
     comm: str = ""
     comm_file: str = ""
+    output_json: Path | None = None
+    """A file for what ranks have printed, of which they keep more then: pairs of rank and text."""
 
 
 class RerunOptions(Struct, frozen=True):

@@ -56,15 +56,18 @@ async def test_a_wrong_value(user: User) -> None:
     assert '<tr class="out"><td>loss</td><td class="ranks">2</td>' in page
 
 
-async def test_an_exception_in_one_of_four_ranks(user: User) -> None:
+@pytest.mark.parametrize("words", [(), ("--dial",)])
+async def test_an_exception_in_one_of_four_ranks(user: User, words: tuple[str, ...]) -> None:
     path = user.script(TRAIN)
-    done = await record(user, "--on-exception", job=("fail",))
+    done = await record(user, "--on-exception", *words, job=("fail",))
     assert done.code == 1, done.err
     contents = report_of(user)
     [stop] = contents.stops
     assert stop.title == f"rank 1 stopped at train.py:{line_of(path, 'fail')} (exception)"
     [failure] = [at.exception for at in stop.at if at.exception]
     assert (failure.type, failure.text) == ("ValueError", "shard is truncated")
+    [frame] = [at.threads[0].frames[0] for at in stop.at if at.exception]
+    assert {one.name: one.value for one in frame.locals}["rank"] == "1"
     assert [at.ranks for at in stop.at if at.state == "running"] == ["0,2-3"]
     assert contents.report.job_exit == 1
     assert contents.report.end in done.err
@@ -92,6 +95,82 @@ async def test_a_hang(user: User) -> None:
     [hung] = [at for at in stop.at if at.state == "running"]
     assert (hung.ranks, hung.threads[0].frames[0].line) == ("2", line_of(path, "hang"))
     await user.nothing_is_left()
+
+
+WATCHED: Final = """\
+import os, sys, threading, time
+
+rank = int(os.environ["RANK"])
+seen = set()
+
+def step(n):
+    import debugpy
+    seen.update((sys.gettrace(), debugpy.is_client_connected()))
+    if hasattr(sys, "monitoring"):
+        seen.update(map(sys.monitoring.get_tool, range(6)))
+
+end = time.monotonic() + 2
+while time.monotonic() < end:
+    step(0)
+    thread = threading.Thread(target=step, args=[1])
+    thread.start()
+    thread.join()
+print("seen", seen, flush=True)
+print(f"rank {rank} is last", file=sys.stderr)
+"""
+
+
+@pytest.mark.parametrize("group", [{}, {"DAP_MUX_GROUP": "trainer"}])
+async def test_a_pass_has_no_debugger_in_any_rank(user: User, group: dict[str, str]) -> None:
+    """But where ranks might be of a cluster, whose failures nothing but a debugger shows."""
+    user.script(WATCHED)
+    user.environ.update(group)
+    done = await record(user, "--on-exception", "--on-hang", "60s")
+    assert done.code == 0, done.err
+    contents = report_of(user)
+    seen = [one.text for one in contents.output if "seen" in one.text]
+    assert contents.report.states == {"exited": "0-3"}
+    assert ("True" in "".join(seen)) == bool(group)
+    if not group:
+        last = [(one.ranks, one.text) for one in contents.output if one.ranks]
+        nothing = "seen {False, None}\n", "seen {None, False}\n"
+        assert all(text.startswith(nothing) for _, text in last), last
+        assert [(ranks, text.splitlines()[-1]) for ranks, text in last] == [
+            (str(rank), f"rank {rank} is last") for rank in range(4)
+        ]
+
+
+HANGS_UNTIL_DEBUGGED: Final = """\
+import threading, time
+
+import debugpy
+
+lock = threading.Lock()
+
+def free():
+    while not debugpy.is_client_connected():
+        time.sleep(0.01)
+    lock.release()
+
+lock.acquire()
+threading.Thread(target=free).start()
+with lock:
+    pass
+while debugpy.is_client_connected():
+    time.sleep(0.01)
+print("without a debugger again")
+"""
+
+
+async def test_a_job_that_seems_to_hang_has_a_debugger_for_as_long_as_it_takes(user: User) -> None:
+    user.script(HANGS_UNTIL_DEBUGGED)
+    done = await record(user, "--on-hang", "1s", ranks=2)
+    assert done.code == 0, done.err
+    contents = report_of(user)
+    assert (contents.report.why, contents.stops) == ({}, ())
+    assert [(one.ranks, one.text) for one in contents.output if one.ranks] == [
+        ("0-1", "without a debugger again\n")
+    ]
 
 
 async def test_a_pass_stops_nowhere(user: User) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -11,7 +12,16 @@ from typing import Any
 
 import pytest
 
-from dap_mux.rank.black_box import CRASH, END, PRINTED, RING_BYTES, printed, redacted
+from dap_mux.rank.black_box import (
+    CRASH,
+    END,
+    MAX_RING_BYTES,
+    PRINTED,
+    RING_BYTES,
+    printed,
+    redacted,
+)
+from dap_mux.rank.environ import OUTPUT_BYTES
 
 PROGRAM = """\
 import os, sys, signal
@@ -31,12 +41,15 @@ except Exception as error:
 """
 
 
-def left(folder: Path, body: str) -> tuple[dict[str, Any], int]:
+def left(folder: Path, body: str, **environ: str) -> tuple[dict[str, Any], int]:
     """Run a program to its end; its record, and its exit code."""
     script, ready = folder / "job.py", folder / "rank.json"
     script.write_text(PROGRAM.format(body=f"    {body}"), "utf-8")
     done = subprocess.run(
-        [sys.executable, str(script), str(ready)], check=False, capture_output=True
+        [sys.executable, str(script), str(ready)],
+        check=False,
+        capture_output=True,
+        env={**os.environ, **environ},
     )
     end = ready.with_suffix(END)
     found: dict[str, Any] = json.loads(end.read_text("utf-8")) if end.exists() else {}
@@ -91,6 +104,26 @@ def test_the_output_outlives_sigkill_and_is_bounded(tmp_path: Path) -> None:
     assert code == -signal.SIGKILL
     assert len(text) == RING_BYTES
     assert text.endswith("x\nlast\n")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "size"),
+    [
+        ("9000", 9000),
+        ("1", RING_BYTES),
+        ("9" * 18, MAX_RING_BYTES),
+        ("9" * 9999, RING_BYTES),
+        ("all", RING_BYTES),
+    ],
+)
+def test_a_session_may_want_more_of_the_output(tmp_path: Path, wanted: str, size: int) -> None:
+    lines = MAX_RING_BYTES // 100
+    body = f"[print('x' * 98 + 'y') for _ in range({lines * 2})]"
+    found, _ = left(tmp_path, body, **{OUTPUT_BYTES: wanted})
+    text = printed((tmp_path / f"rank{PRINTED}").read_bytes())
+    assert len(text) == size
+    assert text.endswith("xy\n")
+    assert found["printed"] == text[-RING_BYTES:]
 
 
 def test_a_forked_child_writes_nothing(tmp_path: Path) -> None:
