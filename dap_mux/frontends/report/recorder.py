@@ -79,7 +79,7 @@ class Recorder:
     async def run(self) -> bool:
         """Record until the job has ended; the session releases all ranks if that fails."""
         try:
-            while self._outside is None or await self._needs_debugger(self._outside):
+            while self._outside is None or await self._is_needed(self._outside):
                 if not await self._debug():
                     break
         except DapMuxError as error:
@@ -88,13 +88,15 @@ class Recorder:
             self.problem = str(error)
         return False
 
-    async def _needs_debugger(self, outside: Outside) -> bool:
+    async def _is_needed(self, outside: Outside) -> bool:
         """Follow the job; return True once a debugger has to look, False at its end."""
         async with self._following(await outside.follow()) as client:
             async with anyio.create_task_group() as tasks:
                 if self.on_hang:
                     tasks.start_soon(self._suspect, outside, self.on_hang, tasks.cancel_scope)
-                while not (client.ended.is_set() or any(map(_calls, client.ranks.all.values()))):
+                while not (
+                    client.ended.is_set() or any(map(needs_debugger, client.ranks.all.values()))
+                ):
                     await client.wait_for_change()
                 tasks.cancel_scope.cancel()
             return not client.ended.is_set()
@@ -287,7 +289,7 @@ async def _agreed(look: Callable[[], Awaitable[Body | None]], every: float) -> B
     return again if again is not None and _culprit(again) == _culprit(first) else None
 
 
-def _calls(row: Row) -> bool:
+def needs_debugger(row: Row) -> bool:
     """Whether a rank needs a debugger: it is held at its failure, or not to be seen without one."""
     host, _, _ = str(row["endpoint"]).rpartition(":")
     held = str(row["reason"]).startswith("failed: ")
