@@ -155,11 +155,12 @@ class _Case:
         """The parameters are not equal before the first step."""
         found = self._roots("before", (self.mine.at, self.others.at))
         calls = [root for root in found if root.what in ("group", "call")]
-        text = f"{self.name} differs before the first step, though its gradients are kept equal"
+        text = f"{self.name} differs before its first step, though its gradients are kept equal"
         if calls:
             return self._said("start", text, "", calls[:1], [], step=None)
         sent = self._sent_beside()
-        order, divergence = self._entered("start", text, self.mine.step.place, found, None)
+        step = self.mine.step.number - 1 if self.mine.step.number else None
+        order, divergence = self._entered("start", text, self.mine.step.place, found, step)
         if sent:
             divergence.place, divergence.also = sent, divergence.place
             divergence.evidence.append(f"other parameters were sent to all ranks at {sent}")
@@ -286,7 +287,10 @@ class _Case:
 
     def _place(self, root: Root) -> str:
         """Where the user's line is: of the rank that differs, where both have one."""
-        for trace, at in ((self.b, root.b), (self.a, root.a)):
+        sides = [(self.b, root.b), (self.a, root.a)]
+        if root.what == "paths":  # what was done last is what the other has not done
+            sides.sort(key=lambda side: -side[0].step_of(side[1] or 0))
+        for trace, at in sides:
             line = trace.lines[at] if at is not None else None
             if isinstance(line, Op | Call | Step) and line.user_place:
                 return line.user_place

@@ -9,7 +9,7 @@ from typing import Final
 from msgspec import Struct, field
 
 from dap_mux.pure.insight.numerics.diverge import LOCATE
-from dap_mux.pure.insight.numerics.diverge_trace import Call, Op, RankTrace, Step
+from dap_mux.pure.insight.numerics.diverge_trace import VIEWS, Call, Op, RankTrace, Step
 
 WINDOW: Final = 400
 """Lines in which the runs are aligned again, once they make other calls."""
@@ -123,7 +123,7 @@ class _Runs:
                 return self._parting(at, other, text, culprits)
             self._step, self._since, self._began = self._step + 1, [], (at, other)
         elif isinstance(mine, Call | Op) and isinstance(others, Call | Op):
-            if isinstance(mine, Op) and mine.makes_nothing:
+            if isinstance(mine, Op) and (mine.makes_nothing or mine.plain in VIEWS):
                 return None
             sends = isinstance(mine, Call) and _differ(mine.inputs, others.inputs)
             if sends or _differ(mine.outputs, others.outputs):

@@ -27,6 +27,11 @@ CARRIES = frozenset(
     " _foreach_copy_ _foreach_div_ _foreach_mul_ _reshape_alias _to_copy _unsafe_view".split()
 )
 """Operations whose result is what they are given, moved or scaled."""
+VIEWS = frozenset(
+    "_reshape_alias _unsafe_view alias as_strided detach diagonal expand narrow permute select"
+    " slice split split_with_sizes squeeze t transpose unbind unsafe_view unsqueeze view".split()
+)
+"""Operations that compute nothing: their memory may be nobody's yet, as in the buckets of DDP."""
 OVERWRITES = frozenset(
     "bernoulli_ cauchy_ copy_ exponential_ fill_ geometric_ log_normal_ normal_ random_ uniform_"
     " zero_ randperm arange".split()
@@ -182,6 +187,7 @@ class RankTrace:
         self.parameters: dict[str, str] = {}
         self.has_operations = any(isinstance(line, Op) for line in lines)
         self._makers: dict[str, list[int]] = defaultdict(list)
+        self._steps = [at for at, line in enumerate(lines) if isinstance(line, Step)]
         since = 0
         for at, line in enumerate(lines):
             if isinstance(line, Call | Op) and not _makes_nothing(line):
@@ -197,14 +203,21 @@ class RankTrace:
     def maker(self, value: str, before: int) -> int | None:
         """Return the line that has made a value last, before another; None where none is known.
 
-        One that only passes a value on, as it was, is not what has made it.
+        One that only passes a value on, as it was, is not what has made it, unless it writes it
+        over another.
         """
         makers = self._makers.get(value, [])
         for at in reversed(makers[: bisect_left(makers, before)]):
             line = self.lines[at]
-            if isinstance(line, Call | Op) and value not in line.uses:
+            if isinstance(line, Call) and value not in line.inputs:
+                return at
+            if isinstance(line, Op) and (value not in line.uses or line.plain in OVERWRITES):
                 return at
         return None
+
+    def step_of(self, at: int) -> int:
+        """Return how many steps have ended before a line."""
+        return bisect_left(self._steps, at)
 
     def calls(self, since: int, until: int) -> Iterator[tuple[int, Call]]:
         """Yield the calls between two lines."""

@@ -38,7 +38,8 @@ def roots(
 ) -> list[Root]:
     """Return where a difference of two values began, what is nearest to them first."""
     found: dict[Root, None] = {}
-    left, seen = deque([(values, until)]), {values}
+    left = deque([(values, until)])
+    seen: set[object] = set()
     while left and len(seen) < MOST_WALKED:
         (mine, others), (at, other_at) = left.popleft()
         makers = a.maker(mine, at), b.maker(others, other_at)
@@ -50,8 +51,8 @@ def roots(
         if makers[0] is not None and len(pairs) < len(a.lines[makers[0]].uses):  # type: ignore[union-attr]
             found[Root("entry", *makers)] = None
         for pair in pairs:
-            if pair not in seen:
-                seen.add(pair)
+            if (pair, makers) not in seen:
+                seen.add((pair, makers))
                 left.append((pair, (makers[0] or 0, makers[1] or 0)))
     return [*found]
 
