@@ -1,0 +1,89 @@
+"""How each of these training programs begins and ends.
+
+With `DIVERGE_STEPS` in the environment they say at the end what `finish` adds up, after each step.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import os
+import sys
+import time
+from collections.abc import Iterable
+from typing import Any, Final
+
+import torch
+import torch.distributed as dist
+from torch.optim.optimizer import register_optimizer_step_pre_hook
+
+SNAPSHOTS: Final[list[dict[int, float]]] = []
+
+
+def arguments() -> argparse.Namespace:
+    """Parse what a program is given."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--good", action="store_true")
+    parser.add_argument("--seconds", type=float, default=5.0)
+    return parser.parse_args()
+
+
+def start(seed: int = 0) -> tuple[int, int]:
+    """Join the job; return this rank and how many there are."""
+    dist.init_process_group("gloo")
+    torch.manual_seed(seed)
+    if os.environ.get("DIVERGE_STEPS"):
+        register_optimizer_step_pre_hook(lambda *_: SNAPSHOTS.append(_sums(gc.get_objects())))
+    return dist.get_rank(), dist.get_world_size()
+
+
+def finish(values: Iterable[torch.Tensor]) -> None:
+    """Print the sum of what ranks, or runs, should have in common, and leave the job."""
+    sums, rank = _sums(values), dist.get_rank()
+    after = [*SNAPSHOTS[1:], sums] if SNAPSHOTS else []
+    totals = [sum(each.get(key, 0.0) for key in sums) for each in after]
+    lines = [f"step {step} {rank} {total!r}" for step, total in enumerate(totals)]
+    lines.append(f"sum {rank} {sum(sums.values())!r}")
+    sys.stdout.write("".join(f"{line}\n" for line in lines))  # at once, not among another rank's
+    sys.stdout.flush()
+    dist.destroy_process_group()
+
+
+def _sums(values: Iterable[Any]) -> dict[int, float]:
+    """Add up the elements of each tensor, by its identity; of a sharded one this rank's."""
+    found = {}
+    for value in values:
+        if issubclass(type(value), torch.Tensor) and value.is_floating_point():
+            local = (value.to_local() if hasattr(value, "to_local") else value).detach()
+            if local.untyped_storage().nbytes():  # FSDP frees what it has gathered
+                found[id(value)] = float(local.double().sum())
+    return found
+
+
+class Deadline:
+    """When a program that takes `--seconds` ends; all ranks end after the same step."""
+
+    def __init__(self, seconds: float) -> None:
+        self.at = time.monotonic() + seconds
+
+    def over(self) -> bool:
+        """Ask rank 0's clock."""
+        flag = torch.tensor([float(time.monotonic() > self.at)])
+        dist.broadcast(flag, 0)
+        return bool(flag.item())
+
+
+def blobs(rank: int, step: int, size: int = 32) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return a rank's batch of a step: points of 8 features around the centres of 4 classes."""
+    centres = torch.randn(4, 8, generator=torch.Generator().manual_seed(7))
+    generator = torch.Generator().manual_seed(1000 * step + rank)
+    labels = torch.randint(4, (size,), generator=generator)
+    return centres[labels] + torch.randn(size, 8, generator=generator), labels
+
+
+def sentences(rank: int, step: int, size: int = 8, length: int = 12) -> torch.Tensor:
+    """Return a rank's batch of a step: sentences of 32 words, each near the last."""
+    generator = torch.Generator().manual_seed(1000 * step + rank)
+    words = torch.randint(32, (size, 1), generator=generator)
+    jumps = torch.randint(1, 4, (size, length - 1), generator=generator)
+    return torch.cat([words, words + jumps.cumsum(1)], 1) % 32

@@ -1,0 +1,67 @@
+"""Trains on nodes of two ranks: gradients are added up in a node, then across nodes."""
+
+from __future__ import annotations
+
+import torch
+import torch.distributed as dist
+from common import blobs, finish, start
+from torch import nn
+
+STEPS = 12
+LOCAL = 2
+
+
+class Topology:
+    """The groups that this rank is in."""
+
+    def __init__(self, rank: int, world: int) -> None:
+        nodes = [dist.new_group([first, first + 1]) for first in range(0, world, LOCAL)]
+        across = [dist.new_group([*range(local, world, LOCAL)]) for local in range(LOCAL)]
+        self.node = nodes[rank // LOCAL]
+        self.across = across[rank % LOCAL]
+        self.world = world
+
+
+class Classifier(nn.Module):
+    """Two layers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.hidden = nn.Linear(8, 24)
+        self.head = nn.Linear(24, 4)
+
+    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
+        return self.head(torch.relu(self.hidden(inputs)))
+
+
+def average_gradients(model: nn.Module, topology: Topology) -> None:
+    for parameter in model.parameters():
+        dist.all_reduce(parameter.grad, group=topology.node)
+        dist.all_reduce(parameter.grad, group=topology.node)  # BUG
+        parameter.grad /= topology.world
+
+
+def train_step(model: nn.Module, rank: int, step: int) -> torch.Tensor:
+    inputs, labels = blobs(rank, step)
+    loss = nn.functional.cross_entropy(model(inputs), labels)
+    loss.backward()
+    return loss.detach()
+
+
+def main() -> None:
+    rank, world = start()
+    topology = Topology(rank, world)
+    model = Classifier()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(STEPS):
+        optimizer.zero_grad()
+        loss = train_step(model, rank, step)
+        average_gradients(model, topology)
+        optimizer.step()
+        if rank == 0:
+            print(f"step {step}: loss {loss.item():.4f}", flush=True)
+    finish(model.parameters())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,66 @@
+"""Trains on four hosts; somebody else's jobs run on the last one."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+
+import torch
+from common import Deadline, arguments, finish, start
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
+WIDTH, BATCH = 256, 64
+OTHER_JOBS = {3: 4}
+
+
+def take_processor(rank: int) -> None:
+    """Have a processor to itself, as a host has; only the last is shared."""
+    if rank in OTHER_JOBS:
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})  # BUG
+        for _ in range(OTHER_JOBS[rank]):
+            loop = "while kill -0 $PPID 2>/dev/null; do :; done"  # ends with its parent
+            subprocess.Popen(["sh", "-c", loop])
+
+
+class Network(nn.Module):
+    """Three wide layers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Linear(WIDTH, WIDTH)
+        self.second = nn.Linear(WIDTH, WIDTH)
+        self.head = nn.Linear(WIDTH, 1)
+
+    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
+        hidden = torch.relu(self.first(inputs))  # BUG
+        hidden = torch.relu(self.second(hidden))  # BUG
+        return self.head(hidden).squeeze(1)  # BUG
+
+
+def samples(rank: int, step: int) -> torch.Tensor:
+    generator = torch.Generator().manual_seed(4 * step + rank)
+    return torch.randn(BATCH, WIDTH, generator=generator)  # BUG
+
+
+def main() -> None:
+    seconds = arguments().seconds
+    rank, _ = start()
+    take_processor(rank)
+    model = DistributedDataParallel(Network())
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.001)
+    deadline, step = Deadline(seconds), 0
+    while not deadline.over():
+        inputs = samples(rank, step)  # BUG
+        loss = (model(inputs) - inputs.mean(1)).square().mean()  # BUG
+        optimizer.zero_grad()  # BUG
+        loss.backward()  # BUG
+        optimizer.step()  # BUG
+        step += 1
+    if rank == 0:
+        print(f"{step} steps", flush=True)
+    finish(model.parameters())
+
+
+if __name__ == "__main__":
+    main()
