@@ -18,6 +18,8 @@ import torch.distributed as dist
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 SNAPSHOTS: Final[list[dict[int, float]]] = []
+SEEN: Final[dict[int, torch.Tensor]] = {}
+"""Parameters by identity: kept, so that a later one cannot take an earlier one's."""
 
 
 def arguments() -> argparse.Namespace:
@@ -33,6 +35,7 @@ def start(seed: int = 0) -> tuple[int, int]:
     dist.init_process_group("gloo")
     torch.manual_seed(seed)
     if os.environ.get("DIVERGE_STEPS"):
+        gc.freeze()  # torch's own objects are no parameters: leave them out of each look
         register_optimizer_step_pre_hook(lambda *_: SNAPSHOTS.append(_sums(gc.get_objects())))
     return dist.get_rank(), dist.get_world_size()
 
@@ -53,10 +56,11 @@ def _sums(values: Iterable[Any]) -> dict[int, float]:
     """Add up the elements of each tensor, by its identity; of a sharded one this rank's."""
     found = {}
     for value in values:
-        if issubclass(type(value), torch.Tensor) and value.is_floating_point():
+        if issubclass(type(value), torch.Tensor) and isinstance(value, torch.nn.Parameter):
             local = (value.to_local() if hasattr(value, "to_local") else value).detach()
             if local.untyped_storage().nbytes():  # FSDP frees what it has gathered
                 found[id(value)] = float(local.double().sum())
+                SEEN[id(value)] = value
     return found
 
 

@@ -37,6 +37,7 @@ class Case(NamedTuple):
     """Whether the answer is a line, or just as well the collective with the line that calls it."""
     equal: tuple[tuple[int, ...], ...] = ()
     """Ranks that should print the same sum, where that is not all of them."""
+    after: bool = False  # it shows after the optimizer's `step()` has returned
 
     @property
     def path(self) -> Path:
@@ -48,6 +49,11 @@ class Case(NamedTuple):
         """The lines that may be named."""
         lines = self.path.read_text("utf-8").splitlines()
         return [number for number, line in enumerate(lines, 1) if line.endswith(MARK)]
+
+    @property
+    def steps(self) -> tuple[int, ...]:
+        """The steps that may be named: what comes after one may be counted with the next."""
+        return () if self.step is None else (self.step, self.step + 1)[: 1 + self.after]
 
     @property
     def groups(self) -> tuple[tuple[int, ...], ...]:
@@ -90,6 +96,7 @@ REPLICAS: Final = (
     Case(
         *("lookahead", "replicas", 2, "1", 7),
         "rank 0 alone updates the slow weights, which replace all ranks' parameters",
+        after=True,
     ),
     Case(
         *("pretrained_weights", "replicas", 4, "2-3", 0),
@@ -99,6 +106,7 @@ REPLICAS: Final = (
     Case(
         *("roll_back", "replicas", 2, "0", 12),
         "rank 0 alone goes back to the good state",
+        after=True,
     ),
     Case(
         *("settings_of_node", "replicas", 2, "1", 0),
@@ -107,6 +115,7 @@ REPLICAS: Final = (
     Case(
         *("shrunk_embedding", "replicas", 2, "", 1),
         "each rank shrinks the vectors of the words in its own batch, in place",
+        after=True,
     ),
     Case(
         *("column_layer", "replicas", 2, "", 0),
@@ -147,6 +156,7 @@ REPLICAS: Final = (
         *("partitioned_optimizer", "replicas", 4, "3", 0),
         "the last share's owner does not send what it has updated",
         "collective",
+        after=True,
     ),
     Case(
         *("expert_router", "replicas", 4, "", 0),
