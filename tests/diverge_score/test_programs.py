@@ -111,7 +111,7 @@ async def test_runs_part(case: Case) -> None:
 async def test_parameters_stop_being_finite(case: Case) -> None:
     found = await steps(case)
     finite = [all(isfinite(sums[step]) for sums in found.values()) for step in range(len(found[0]))]
-    assert finite.index(False) == case.step, found
+    assert case.step in (None, finite.index(False)), found
 
 
 @cases("slow", "healthy")

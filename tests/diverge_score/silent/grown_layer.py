@@ -7,7 +7,7 @@ import torch.distributed as dist
 from common import blobs, finish, start
 from torch import nn
 
-STEPS, GROWS = 16, 9
+STEPS, GROWS = 16, 8
 
 
 class Classifier(nn.Module):
@@ -50,9 +50,6 @@ def main() -> None:
     model = Classifier()
     optimizer = make_optimizer(model)
     for step in range(STEPS):
-        if step == GROWS:
-            model.grow()  # BUG
-            optimizer = make_optimizer(model)
         inputs, labels = blobs(rank, step)
         loss = nn.functional.cross_entropy(model(inputs), labels)
         optimizer.zero_grad()
@@ -61,6 +58,9 @@ def main() -> None:
         optimizer.step()
         if rank == 0 and step % 4 == 3:
             log_samples(model, step)
+        if step == GROWS:
+            model.grow()  # BUG
+            optimizer = make_optimizer(model)
     finish(model.parameters())
 
 
