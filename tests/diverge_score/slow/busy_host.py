@@ -1,4 +1,4 @@
-"""Trains on four hosts; somebody else's jobs run on the last one."""
+"""Trains on four hosts; somebody else's job runs on the last one."""
 
 from __future__ import annotations
 
@@ -11,16 +11,15 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 WIDTH, BATCH = 256, 64
-OTHER_JOBS = {3: 4}
+SHARED = {3}
 
 
-def take_processor(rank: int) -> None:
-    """Have a processor to itself, as a host has; only the last is shared."""
-    if rank in OTHER_JOBS:
-        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})  # BUG
-        for _ in range(OTHER_JOBS[rank]):
-            loop = "while kill -0 $PPID 2>/dev/null; do :; done"  # ends with its parent
-            subprocess.Popen(["sh", "-c", loop])
+def share_processor() -> None:
+    """Stay on one processor, beside somebody else's job, which goes first."""
+    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})  # BUG
+    loop = "while kill -0 $PPID 2>/dev/null; do :; done"  # ends with its parent
+    subprocess.Popen(["sh", "-c", loop])
+    os.nice(7)  # BUG
 
 
 class Network(nn.Module):
@@ -46,7 +45,8 @@ def samples(rank: int, step: int) -> torch.Tensor:
 def main() -> None:
     seconds = arguments().seconds
     rank, _ = start()
-    take_processor(rank)
+    if rank in SHARED:
+        share_processor()  # BUG
     model = DistributedDataParallel(Network())
     optimizer = torch.optim.SGD(model.parameters(), lr=0.001)
     deadline, step = Deadline(seconds), 0
