@@ -255,7 +255,7 @@ class Recorder:
             return
         most = MAX_CHARACTERS // max(len(kept), 1)
         by_text: dict[str, list[RankId]] = {}
-        for rank, text in kept:
+        for rank, text in sorted(kept):
             by_text.setdefault(text[-most:], []).append(rank)
         of_ranks = (Printed(text, ranks=fold(ranks)) for text, ranks in by_text.items() if text)
         self._printed = deque([*(one for one in self._printed if not one.ranks), *of_ranks])
