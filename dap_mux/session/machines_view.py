@@ -23,7 +23,8 @@ from dap_mux.cluster.python_process import RunningPython
 from dap_mux.cluster.records import DEFAULT_GROUP
 from dap_mux.pure.errors import DapMuxError, NothingToConnect, PeerFault, UsageError
 from dap_mux.pure.insight.why.evidence import Process, Sample
-from dap_mux.pure.insight.why.py_spy import Source, SpiedThread, sample_of, variables_of
+from dap_mux.pure.insight.why.py_spy import Source, SpiedThread, sample_of
+from dap_mux.pure.insight.why.variables import own_frames
 from dap_mux.pure.printable import one_line
 from dap_mux.pure.rank_sets import fold
 from dap_mux.rank.outside import program
@@ -289,7 +290,7 @@ def _outside_rank(one: Found) -> OutsideRank:
         made.processes.append(_process(one, look))
         if look.threads:
             made.samples.append(_sample(one, look))
-            made.variables = variables_of(look.threads, seen.pid)
+            made.own = own_frames(look.threads, seen.pid)
     return made
 
 

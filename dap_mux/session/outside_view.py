@@ -36,7 +36,8 @@ from dap_mux.pure.insight.why.evidence import (
     stack_of,
 )
 from dap_mux.pure.insight.why.nccl_ras import ras_lines, read_report
-from dap_mux.pure.insight.why.py_spy import Source, sample_of, threads_in, variables_of
+from dap_mux.pure.insight.why.py_spy import Source, SpiedFrame, sample_of, threads_in
+from dap_mux.pure.insight.why.variables import own_frames
 from dap_mux.pure.insight.why.verdict import Verdict
 from dap_mux.pure.insight.why.verdicts import AGAIN_AFTER_S, is_doubtful, judge
 from dap_mux.pure.printable import one_line
@@ -68,8 +69,8 @@ Named = tuple[str, Stack]
 class OutsideRank:
     """A rank's process, and what has been seen of it so far.
 
-    `variables`: of the function that it is in, as far as py-spy shows them. `machine`: the one that
-    it runs on, "" for this one.
+    `own`: the frames of the program that its main thread is in, innermost first, as far as py-spy
+    shows them. `machine`: the one that it runs on, "" for this one.
     """
 
     rank: RankId
@@ -77,7 +78,7 @@ class OutsideRank:
     samples: list[Sample] = field(default_factory=list)
     processes: list[Process] = field(default_factory=list)
     problem: str = ""
-    variables: str = ""
+    own: Sequence[SpiedFrame] = ()
     machine: str = ""
 
     @property
@@ -184,7 +185,7 @@ async def _sample(
         except (NoDump, PeerFault) as error:
             one.problem = str(error)
             return
-    one.variables = variables_of(threads, pid)
+    one.own = own_frames(threads, pid)
     # One after the other: threads of ours would read the same sources at once.
     one.samples.append(await anyio.to_thread.run_sync(_sample_of, threads, one, limiter=readers))
 
@@ -214,13 +215,13 @@ def _sample_of(threads: Any, one: OutsideRank) -> Sample:
     def state_of(tid: int) -> Mapping[str, Any]:
         return thread_state(tid, str(procfs.folder(pid)))
 
-    sample = sample_of(threads, pid, state_of, _source_of, one.rank[1], polls)
+    sample = sample_of(threads, pid, state_of, source_of, one.rank[1], polls)
     started = [Child(**each) for each in children(str(procfs.folder(pid)))]
     return replace(sample, children=started)
 
 
 @cache
-def _source_of(path: str) -> Source | None:
+def source_of(path: str) -> Source | None:
     """Return a file's source; a process with other files is refused before.
 
     The process says what it is called: it may be a device that never ends.

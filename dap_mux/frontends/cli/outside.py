@@ -87,19 +87,25 @@ def _seen(
     verdict: Verdict, ranks: Sequence[OutsideRank], lines: Sequence[str], attach: str
 ) -> SeenFromOutside:
     """Return the answer. `lines`: more evidence; `attach`: the command that brings a debugger."""
+    from dap_mux.pure.insight.why.variables import differences, variables_of
     from dap_mux.pure.insight.why.verdict import answer
     from dap_mux.pure.insight.why.verdicts import UNDECIDED
     from dap_mux.pure.rank_sets import fold
+    from dap_mux.session.outside_view import source_of
 
     is_known = verdict.name != UNDECIDED
     body = answer(verdict, fold)
     culprits = _culprits(verdict, ranks) if is_known else []
     for one in culprits:
         where = f" on {one.machine}" if one.machine else ""
-        variables = f"; its variables in {one.variables}" if one.variables else ""
+        shown = variables_of(one.own)
+        variables = f"; its variables in {shown}" if shown else ""
         body["evidence"].append(
             f"rank {one.rank[1]} is process {one.process.pid}{where}{variables}"
         )
+    if verdict.suspects:
+        here = source_of if not ranks[0].machine else lambda _: None
+        body["evidence"] += differences({one.rank: one.own for one in ranks}, here)
     body["evidence"] += lines
     if body["next"].startswith(OPEN_CONSOLE):  # there is no session
         body["next"] = attach

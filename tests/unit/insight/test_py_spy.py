@@ -19,7 +19,7 @@ from dap_mux.pure.insight.why.evidence import (
     Standing,
     is_library,
 )
-from dap_mux.pure.insight.why.py_spy import Source, call_at, sample_of, threads_in, variables_of
+from dap_mux.pure.insight.why.py_spy import Source, call_at, sample_of, threads_in
 from dap_mux.pure.insight.why.verdicts import judge
 
 PROGRAM: Final = """\
@@ -104,24 +104,6 @@ def test_numbers_among_variables_tell_whether_a_thread_gets_on() -> None:
     )
     assert before.threads[0].progress != later.threads[0].progress
     assert sample(thread(frame("f", "/work/train.py", 5))).threads[0].progress == ""
-
-
-def test_variables_are_those_of_the_innermost_function_of_the_program() -> None:
-    shown = variables_of(threads_in(json.dumps([ASLEEP]).encode()), 71)
-    assert shown == 'load: shard = "shard-2", step = 3'
-    in_torch = thread(*IN_TORCH["frames"][:2], frame("train", "/a.py", 9, local("total", "1")))
-    assert variables_of(threads_in(json.dumps([in_torch]).encode()), 71) == "train: total = 1"
-    of_the_module = thread(frame("<module>", "/a.py", 9, local("total", "1")))
-    assert variables_of(threads_in(json.dumps([of_the_module]).encode()), 71) == ""
-
-
-def test_variables_that_are_hostile_are_cut_and_harmless() -> None:
-    many = [local(f"v{at}", "\x1b[31m" + "x" * 999 + "\n") for at in range(99)]
-    shown = variables_of(
-        threads_in(json.dumps([thread(frame("f", "/a.py", 1, *many))]).encode()), 71
-    )
-    assert shown.isprintable()
-    assert len(shown) < 12 * 100
 
 
 def test_the_rank_that_sleeps_is_named_where_the_others_wait_in_torch() -> None:

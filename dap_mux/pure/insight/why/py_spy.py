@@ -10,7 +10,6 @@ import ast
 import operator
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import islice
 from typing import Any, Final
 from zlib import crc32
 
@@ -20,7 +19,6 @@ from msgspec import Struct
 from dap_mux.pure.errors import PeerFault
 from dap_mux.pure.insight.why.evidence import Call, Names, Sample, Thread, is_library
 from dap_mux.pure.insight.why.waits import TORCH_CALLS, TORCH_NAMES, communicates
-from dap_mux.pure.printable import one_line
 
 # The call that a thread is in, by its line in the source alone: nothing runs in the process.
 # `injected/evidence/waiting_calls.py` knows more in a rank: which instruction it is at, and what
@@ -83,6 +81,11 @@ class Source:
         loops = [one for one in self.blocks if not isinstance(one, ast.With)]
         found = [one for one in loops if one.lineno <= line <= (one.end_lineno or 0)]
         return sorted(found, key=lambda one: one.lineno)
+
+    def counters(self, line: int) -> set[str]:
+        """Return the names that the loops around a line count with."""
+        targets = (one.target for one in self.around(line) if isinstance(one, ast.For))
+        return {each.id for one in targets for each in ast.walk(one) if isinstance(each, ast.Name)}
 
     @property
     def _withs(self) -> Iterator[ast.With]:
@@ -230,9 +233,6 @@ MAX_FRAMES: Final = 200
 MAX_CHARS: Final = 500
 MAX_LINE: Final = 10_000_000
 PROGRESS_FRAMES: Final = 8
-MODULE: Final = "<module>"
-MAX_VARIABLES: Final = 12
-MAX_VARIABLE_CHARS: Final = 80
 TORCH_FOLDER: Final = "torch/distributed/"
 _NUMBER: Final = re.compile(r"-?\d{1,18}", re.ASCII)
 _DIGITS: Final = re.compile(r"-?\d{1,18}(?:\.\d{1,20})?(?:e[+-]?\d{1,3})?", re.ASCII)
@@ -298,22 +298,8 @@ def sample_of(
     return Sample([*names.files], [*names.functions], told, world_rank=world_rank)
 
 
-def variables_of(threads: Sequence[SpiedThread], pid: int) -> str:
-    """Return the variables of the innermost function of the program that the main thread is in.
-
-    As `load: shard = "shard-2", step = 3`; "" for none.
-    """
-    main = next((each for each in threads if _is_main(each, pid)), None)
-    frames = main.frames[:MAX_FRAMES] if main is not None else []
-    own = next((frame for frame in frames if not is_library(frame.filename)), None)
-    if own is None or own.name == MODULE:  # the names of a whole program are too many
-        return ""
-    told = (f"{name} = {text}" for name, text in _locals(own).items())
-    shown = [one_line(each[:MAX_VARIABLE_CHARS]) for each in islice(told, MAX_VARIABLES)]
-    return f"{plain_name(own.name)}: {', '.join(shown)}" if shown else ""
-
-
-def _is_main(spied: SpiedThread, pid: int) -> bool:
+def is_main(spied: SpiedThread, pid: int) -> bool:
+    """Whether it is the thread that a process with this number began with."""
     tid = spied.os_thread_id or 0
     return tid == pid or (not tid and spied.thread_name == MAIN)
 
@@ -327,7 +313,7 @@ def _thread(
     polls: Polls,
 ) -> Thread:
     tid = spied.os_thread_id or 0
-    main = _is_main(spied, pid)
+    main = is_main(spied, pid)
     frames = spied.frames[:MAX_FRAMES]
     state = state_of(tid) if tid else {}
     lock, holds, call = "", list[str](), _call(frames, source_of) if frames else None
@@ -374,7 +360,7 @@ def _place(frame: SpiedFrame, names: Names) -> tuple[int, int, int]:
 
 def _call(frames: Sequence[SpiedFrame], source_of: Callable[[str], Source | None]) -> Call | None:
     """Return the call that a thread is in; of libraries only what torch's functions were given."""
-    frame, variables = frames[0], _locals(frames[0])
+    frame, variables = frames[0], locals_of(frames[0])
     if is_library(frame.filename):
         told = _names_in_torch(frames)
         return Call("", arguments=told) if told else None
@@ -388,7 +374,7 @@ def _names_in_torch(frames: Sequence[SpiedFrame]) -> dict[str, Any]:
         names = TORCH_NAMES.get(plain_name(frame.name), ())
         if not names or TORCH_FOLDER not in frame.filename:
             continue
-        variables = _locals(frame)
+        variables = locals_of(frame)
         for name in names:
             text = variables.get(name, "None")
             if _NUMBER.fullmatch(text):
@@ -403,7 +389,8 @@ def plain_name(qualified: str) -> str:
     return qualified.rpartition(".")[2][:MAX_CHARS]
 
 
-def _locals(frame: SpiedFrame) -> Mapping[str, str]:
+def locals_of(frame: SpiedFrame) -> Mapping[str, str]:
+    """Return what py-spy shows of a frame's variables."""
     return {each.name: each.repr for each in frame.locals or () if each.repr is not None}
 
 
@@ -418,5 +405,7 @@ def _progress(
     source = source_of(own[0].filename) if own else None
     if source is not None and polls(source.around(own[0].line)):
         del own[0]
-    found = [[text for text in _locals(frame).values() if _DIGITS.fullmatch(text)] for frame in own]
+    found = [
+        [text for text in locals_of(frame).values() if _DIGITS.fullmatch(text)] for frame in own
+    ]
     return f"{crc32(repr(found).encode()):08x}" if any(found) else ""

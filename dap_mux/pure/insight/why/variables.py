@@ -1,0 +1,116 @@
+"""Variables of functions that ranks are in, as py-spy prints them: the culprit's; where few differ.
+
+In a job whose ranks run the same code, a variable that most ranks agree on and a few do not is near
+the cause; a loop's counter says who is behind.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import islice
+from typing import Final
+
+from dap_mux.pure.insight.why.evidence import is_library
+from dap_mux.pure.insight.why.py_spy import (
+    MAX_FRAMES,
+    Source,
+    SpiedFrame,
+    SpiedThread,
+    is_main,
+    locals_of,
+    plain_name,
+)
+from dap_mux.pure.printable import one_line
+from dap_mux.pure.rank_sets import RankId, fold
+
+MODULE: Final = "<module>"
+"""The names of a whole program are too many."""
+MAX_VARIABLES: Final = 12
+MAX_VARIABLE_CHARS: Final = 80
+MAX_DIFFERENCES: Final = 8
+MAX_VALUES: Final = 4
+FEWEST: Final = 3
+"""Of two ranks nobody knows which is the odd one."""
+_ADDRESS: Final = re.compile(r" at 0x[0-9a-f]+>")
+_NUMBER: Final = re.compile(r"-?\d{1,18}", re.ASCII)
+Values = dict[str, list[RankId]]
+"""The ranks that have each value."""
+
+
+def own_frames(threads: Sequence[SpiedThread], pid: int) -> list[SpiedFrame]:
+    """Return the main thread's frames of the program's own code, the innermost first."""
+    main = next((each for each in threads if is_main(each, pid)), None)
+    frames = main.frames[:MAX_FRAMES] if main is not None else []
+    return [frame for frame in frames if not is_library(frame.filename)]
+
+
+def variables_of(own: Sequence[SpiedFrame]) -> str:
+    """Return the variables of the innermost of these frames, "" for none.
+
+    As `load: shard = "shard-2", step = 3`.
+    """
+    if not own or own[0].name == MODULE:
+        return ""
+    told = (_shown(name, text) for name, text in locals_of(own[0]).items())
+    shown = list(islice(told, MAX_VARIABLES))
+    return f"{plain_name(own[0].name)}: {', '.join(shown)}" if shown else ""
+
+
+def differences(
+    frames: Mapping[RankId, Sequence[SpiedFrame]], source_of: Callable[[str], Source | None]
+) -> list[str]:
+    """Say which variables few ranks have with another value, the outermost functions first.
+
+    As `in main: step = 4 in ranks 0-5,7, step = 5 in rank 6`. A loop's counter that most ranks have
+    with another value is shown of the rank that is behind.
+    """
+    found: dict[tuple[str, str, str], Values] = {}
+    counters: set[tuple[str, str, str]] = set()
+    for rank, own in frames.items():
+        seen = set()
+        for frame in own:  # of a function that calls itself the innermost call counts
+            if frame.name == MODULE or (frame.filename, frame.name) in seen:
+                continue
+            seen.add((frame.filename, frame.name))
+            source = source_of(frame.filename)
+            counted = source.counters(frame.line) if source is not None else set()
+            for name, text in locals_of(frame).items():
+                key = frame.filename, plain_name(frame.name), name
+                found.setdefault(key, {}).setdefault(_ADDRESS.sub(">", text), []).append(rank)
+                counters.update({key} if name in counted else ())
+    depths = Counter(
+        {
+            (frame.filename, plain_name(frame.name)): at
+            for own in frames.values()
+            for at, frame in enumerate(reversed(own))
+        }
+    )
+    order = sorted(found, key=lambda key: (key not in counters, depths[key[:2]]))
+    told = (_told(key, found[key], is_counter=key in counters) for key in order)
+    return list(islice(filter(None, told), MAX_DIFFERENCES))
+
+
+def _told(key: tuple[str, str, str], values: Values, *, is_counter: bool) -> str:
+    _, function, name = key
+    total = sum(map(len, values.values()))
+    if len(values) < 2 or total < FEWEST:
+        return ""
+    groups = sorted(values.items(), key=lambda one: (-len(one[1]), one[1]))
+    if len(groups) <= MAX_VALUES and 2 * len(groups[0][1]) > total:
+        told = (f"{_shown(name, text)} in {_ranks(of)}" for text, of in groups)
+        return f"in {function}: {', '.join(told)}"
+    if is_counter and all(map(_NUMBER.fullmatch, values)):
+        lowest = min(values, key=int)
+        return f"in {function}: {name} = {lowest} in {_ranks(values[lowest])}, more in the others"
+    return ""
+
+
+def _shown(name: str, text: str) -> str:
+    return one_line(f"{name} = {text}"[:MAX_VARIABLE_CHARS])
+
+
+def _ranks(of: Iterable[RankId]) -> str:
+    ids = list(of)
+    return f"rank{'s' * (len(ids) != 1)} {fold(ids)}"
