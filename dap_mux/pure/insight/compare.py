@@ -40,6 +40,10 @@ _NUMBER: Final = re.compile(
     r"[+-]?(?:[0-9]+(?:\.[0-9]*)?(?:e[+-]?[0-9]+)?|\.[0-9]+(?:e[+-]?[0-9]+)?|nan|inf)",
     re.IGNORECASE,
 )
+_NORM: Final = re.compile(
+    r"\w{1,99}\[[\d, ]{0,99}\] [^·]{1,99} · norm (\S{1,40}) · nan [^·]+ · inf .+"
+)
+"""In the summary of an array (`injected/tensor_summary.py`)."""
 _MAX_NUMBER_CHARS: Final = 400  # longer texts are not read as numbers
 _BINS: Final = 10
 _ENOUGH_NUMBERS: Final = 8  # for a histogram: fewer are read faster one by one
@@ -112,6 +116,8 @@ def compare(values: Mapping[RankId, str], tolerance: Tolerance | None = None) ->
         rank: found for rank, text in values.items() if (found := number_of(text)) is not None
     }
     outliers = _outliers(same, numbers, limit)
+    if not numbers and not outliers:
+        outliers = _outliers(same, _norms(values), limit)
     groups: list[Group] = []
     for far in (False, True):
         chosen = {rank: text for rank, text in same.items() if (rank in outliers) is far}
@@ -128,6 +134,13 @@ def number_of(text: str) -> float | None:
     if len(text) > _MAX_NUMBER_CHARS or not _NUMBER.fullmatch(text):
         return None
     return float(text)
+
+
+def _norms(values: Mapping[RankId, str]) -> dict[RankId, float]:
+    """Return the norms of arrays; each rank may have data of its own."""
+    found = ((rank, _NORM.fullmatch(text)) for rank, text in values.items())
+    norms = {rank: number_of(norm[1]) for rank, norm in found if norm}
+    return {rank: number for rank, number in norms.items() if number is not None}
 
 
 # Groups

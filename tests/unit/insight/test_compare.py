@@ -106,6 +106,15 @@ class TestOutliers:
     def test_who_is_one(self, values: list[object], ranks: list[int]) -> None:
         assert outliers(*values) == ranks
 
+    def test_arrays_that_all_differ_are_compared_by_their_norms(self) -> None:
+        array = "Tensor[16, 3] float32 cpu · norm {} · nan 0 · inf 0"
+        norms = [array.format(each) for each in (3.18, 3.19, 18.4, 3.16, 3.17)]
+        assert outliers(*norms) == [2]
+        assert of(*norms).statistics is None
+        other = array.format(0).replace("16", "15")
+        assert outliers(array.format(0), array.format(0), other) == [2]
+        assert outliers(*norms[:3], "None", "x" * 9999 + norms[0]) == [3, 4]
+
     def test_what_is_within_the_tolerance_is_none(self) -> None:
         assert outliers(1, 1, 1, 1.001) == [3]
         assert outliers(1, 1, 1, 1.001, tolerance=Tolerance(relative=0.01)) == []

@@ -30,6 +30,8 @@ MODULE: Final = "<module>"
 MAX_VARIABLES: Final = 12
 MAX_VARIABLE_CHARS: Final = 80
 MAX_DIFFERENCES: Final = 8
+MAX_DIFFERENT_CHARS: Final = 160
+"""py-spy cuts a value after 128."""
 MAX_VALUES: Final = 4
 FEWEST: Final = 3
 """Of two ranks nobody knows which is the odd one."""
@@ -53,7 +55,7 @@ def variables_of(own: Sequence[SpiedFrame]) -> str:
     """
     if not own or own[0].name == MODULE:
         return ""
-    told = (_shown(name, text) for name, text in locals_of(own[0]).items())
+    told = (_shown(*one, MAX_VARIABLE_CHARS) for one in locals_of(own[0]).items())
     shown = list(islice(told, MAX_VARIABLES))
     return f"{plain_name(own[0].name)}: {', '.join(shown)}" if shown else ""
 
@@ -99,7 +101,7 @@ def _told(key: tuple[str, str, str], values: Values, *, is_counter: bool) -> str
         return ""
     groups = sorted(values.items(), key=lambda one: (-len(one[1]), one[1]))
     if len(groups) <= MAX_VALUES and 2 * len(groups[0][1]) > total:
-        told = (f"{_shown(name, text)} in {_ranks(of)}" for text, of in groups)
+        told = (f"{_shown(name, text, MAX_DIFFERENT_CHARS)} in {_ranks(of)}" for text, of in groups)
         return f"in {function}: {', '.join(told)}"
     if is_counter and all(map(_NUMBER.fullmatch, values)):
         lowest = min(values, key=int)
@@ -107,8 +109,8 @@ def _told(key: tuple[str, str, str], values: Values, *, is_counter: bool) -> str
     return ""
 
 
-def _shown(name: str, text: str) -> str:
-    return one_line(f"{name} = {text}"[:MAX_VARIABLE_CHARS])
+def _shown(name: str, text: str, most: int) -> str:
+    return one_line(f"{name} = {text}"[:most])
 
 
 def _ranks(of: Iterable[RankId]) -> str:
