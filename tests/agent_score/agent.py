@@ -20,21 +20,28 @@ from tests.agent_score.rules import (
     Frame,
     Looked,
     Named,
-    all_ranks,
-    cause_of_all,
+    began,
     cause_of_exception,
-    cause_of_value,
     count,
     cut,
-    entered,
+    differences,
     frames,
-    is_strange,
-    made_by_rank,
+    in_circle,
     merged,
-    names_for,
-    odd_ranks,
+    of_attributes,
     of_hang,
     of_slow,
+    ranks_in,
+)
+from tests.agent_score.values import (
+    all_ranks,
+    cause_of_all,
+    cause_of_value,
+    entered,
+    is_strange,
+    made_by_rank,
+    names_for,
+    odd_ranks,
     repeated_ranks,
     root_of,
 )
@@ -51,6 +58,10 @@ SIZE: Final = 8
 WAIT_S: Final = 25.0
 LOOKS: Final = 4
 WAITS: Final = 3
+CIRCLE: Final = "p2p-cycle"
+ATTRIBUTES: Final = (
+    "{k: v for k, v in vars(self).items() if type(v) in (int, float, str, bool, type(None))}"
+)
 
 
 class Agent:
@@ -91,7 +102,7 @@ class Agent:
 
     async def _hang(self, judge: Judge = of_hang) -> Named:
         looked, files = await self._why()
-        if not looked.suspects or looked.verdict in ("healthy", "undecided"):
+        if judge is of_slow or not looked.suspects or looked.verdict in ("healthy", "undecided"):
             looked, files = await self._odd_stacks(looked)
         path = self._file_of(looked, files)
         program = await self._source(path)
@@ -113,13 +124,26 @@ class Agent:
             cut(At(one["ranks"], frames(one["stack"], files), one["waitingFor"]))
             for one in body.get("suspects", ())
         ]
-        cycle = body.get("verdict") == "p2p-cycle"
-        if cycle and found:
-            circle = re.search(r"ranks ([\d,-]+) wait for each other", body["sentence"])
-            ranks = circle[1] if circle else ",".join(one.ranks for one in found)
-            found = [found[0]._replace(ranks=ranks), *found[1:]]
         said = " ".join([body.get("sentence", ""), *body.get("evidence", ())])
-        return Looked(found[:1], merged(found[1:]), body.get("verdict", ""), said), files
+        differ = differences(body.get("evidence", ()))
+        looked = Looked(found[:1], merged(found[1:]), body.get("verdict", ""), said, differ)
+        circle = in_circle(looked)
+        return (await self._of_circle(circle, looked) if circle else looked), files
+
+    async def _of_circle(self, circle: frozenset[int], looked: Looked) -> Looked:
+        """Of ranks that wait for each other those that began it, alone."""
+        groups = [*looked.suspects, *looked.others]
+        ranks = began(circle, looked.differences)
+        if not ranks and groups[0].waits:
+            body = await self._call("compare", expression=ATTRIBUTES)
+            ranks = began(circle, of_attributes(body.get("values", ())))
+        at = next((one for one in groups if ranks and ranks_in(ranks) <= ranks_in(one.ranks)), None)
+        if at is not None:
+            return looked._replace(suspects=[at._replace(ranks=ranks)], others=[], verdict=CIRCLE)
+        if looked.verdict == CIRCLE:
+            all_of_it = ",".join(map(str, sorted(circle)))
+            return looked._replace(suspects=[groups[0]._replace(ranks=all_of_it)])
+        return looked
 
     async def _odd_stacks(self, looked: Looked) -> tuple[Looked, list[str]]:
         """Where ranks are, several times: those wait for nothing that the others wait for."""
@@ -222,10 +246,12 @@ class Agent:
         watched = first.get(watch, {})
         if _odd(first) or not watched or repeated_ranks(watched):
             return first
-        await self._call("breakpoints", action="clear", place="all")
         if not watched.get("differs"):
             return await self._values(place, names, condition=watch, mode="differ") or first
         later = await self._values(place, names, condition=f"({watch}) != ({watch})")
+        if not _odd(later):  # perhaps it drifts away from the others'
+            await self._call("breakpoints", action="set", place=place)
+            later = _watched(await self._call("wait_for_stop"), place)
         return later if _odd(later) else first
 
     @staticmethod
@@ -246,14 +272,15 @@ class Agent:
 
         Where some alone come to it, what these have is odd.
         """
-        await self._call("breakpoints", action="set", place=place, **more)
-        body = await self._call("go", action="continue", watch=names, wait=WAIT_S)
+        if more:
+            await self._call("breakpoints", action="set", place=place, **more)
+        way = {"action": "continue"} if more else {"action": "until", "place": place}
+        body = await self._call("go", watch=names, wait=WAIT_S, **way)
         alone = "condition" in more and "mode" not in more
         body = body if alone else await self._moved(body)
-        ranks = ",".join(one["ranks"] for one in body.get("stopped", ()))
-        found = {one["expression"]: one for one in body.get("watches", ())}
+        found = _watched(body, place)
         if body.get("others") and alone and names[0] in found:
-            found[names[0]]["outliers"] = ranks
+            found[names[0]]["outliers"] = ",".join(one["ranks"] for one in body["stopped"])
         return found
 
     async def _from(
@@ -290,19 +317,16 @@ class Agent:
         return Named(ranks, path, node.lineno if node is not None else line, cause)
 
 
+def _watched(body: Body, place: str) -> dict[str, Body]:
+    """Return the watched expressions of ranks that are stopped at a place."""
+    if not any(place.endswith(f"/{one['place']}") for one in body.get("stopped", ())):
+        return {}
+    return {one["expression"]: one for one in body.get("watches", ())}
+
+
 def _odd(values: Mapping[str, Body]) -> dict[str, str]:
     """Return the ranks with odd values, by expression."""
     return {name: ranks for name, one in values.items() if (ranks := odd_ranks(one))}
-
-
-def ranks_in(text: str) -> frozenset[int]:
-    """Return the ranks of a set, as answers write it."""
-    found: set[int] = set()
-    for part in text.split(","):
-        low, _, high = part.partition("-")
-        if low.isdecimal():
-            found.update(range(int(low), int(high or low) + 1))
-    return frozenset(found)
 
 
 def _shown(program: Program, line: int) -> str:

@@ -16,12 +16,12 @@ from tests.agent_score.rules import (
     Looked,
     Named,
     cause_of_exception,
-    cause_of_value,
     cut,
     merged,
     of_hang,
     of_slow,
 )
+from tests.agent_score.values import cause_of_value
 
 TRACEBACK: Final = "Traceback (most recent call last)"
 LAST_LINES: Final = 5

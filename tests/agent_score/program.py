@@ -79,6 +79,11 @@ class Program:
                 return sorted(found, key=lambda node: (node.lineno > line, -node.lineno))
         return []
 
+    def uses(self, name: str, function: str) -> list[ast.stmt]:
+        """Return the statements of a function that read a variable."""
+        found = self.functions.get(function)
+        return [node for node in _statements(found) if name in used(node)] if found else []
+
     def origins(self, line: int) -> list[ast.stmt]:
         """Return the statements that what a line uses depends on, nearest first."""
         statement = self.statement(line)

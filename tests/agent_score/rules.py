@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from tests.agent_score.program import COMMUNICATION, ENDS, RANK, Program, called, head, used
+from tests.agent_score.program import COMMUNICATION, ENDS, Program, head
 
 FRAME: Final = re.compile(r"(?P<file>[^\s:]+):(?P<line>\d+) (?P<function>.+)")
 CAUSE_OF_VERDICT: Final = {
@@ -30,15 +30,18 @@ BY_TEXT: Final = (
     ),
 )
 BY_EXCEPTION: Final = (
-    ("nan", r"\bnan\b|finite|\binf\b"),
+    ("nan", r"\bnan\b(?! 0)|finite|\binf\b"),
     ("dead worker", r"worker|BrokenProcessPool|killed|signal|SIGKILL"),
     ("mismatched collective", r"mismatch|collective|shape|size"),
 )
 BLOCKS: Final = re.compile(r"sleep|wait|connect|read|open|acquire|\.get\(")
-OPAQUE: Final = " object at "
 NO_SYNC: Final = "no_sync"
-STALE: Final = r"cache|old|prev|last|stale|saved|checkpoint|copy|snapshot|newest|settings|version"
-MOST_EQUAL: Final = 3
+MORE: Final = "more"
+WAITS_FOR_ANY: Final = "waits for a connection"
+DIFFERENCE: Final = re.compile(
+    r"in (?P<function>\S+): (?P<name>\w+) = (?P<one>.*) in ranks? (?P<of_one>[\d,-]+), "
+    r"(?:(?P=name) = (?P<other>.*) in ranks? (?P<of_other>[\d,-]+)|more in the others)"
+)
 MESSAGE: Final = re.compile(r"i?(send|recv)\b")
 PEER_IS_GONE: Final = re.compile(
     r"Connection|BrokenPipe|EOFError|reset by peer|closed by|has left", re.IGNORECASE
@@ -61,6 +64,24 @@ class At(NamedTuple):
     waits: str = ""
 
 
+class Difference(NamedTuple):
+    """A variable that the ranks `few` have with another `value` than most."""
+
+    function: str
+    name: str
+    few: str
+    value: str
+    most: str
+
+    @property
+    def lead(self) -> int:
+        """How far the few are ahead, if it counts."""
+        numbers = self.value.lstrip("-"), self.most.lstrip("-")
+        if not all(map(str.isdecimal, numbers)):
+            return -1 if self.most == MORE else 0
+        return int(self.value) - int(self.most)
+
+
 class Looked(NamedTuple):
     """What is known of a job that does not get on; `said`: in words."""
 
@@ -68,6 +89,7 @@ class Looked(NamedTuple):
     others: Sequence[At]
     verdict: str = ""
     said: str = ""
+    differences: Sequence[Difference] = ()
 
 
 class Named(NamedTuple):
@@ -86,17 +108,22 @@ def frames(texts: Iterable[str], own: Iterable[str]) -> tuple[Frame, ...]:
     return tuple(Frame(one["file"], int(one["line"]), one["function"]) for one in reversed(found))
 
 
+def differences(evidence: Iterable[str]) -> list[Difference]:
+    """Return the variables that few ranks have with another value, by the answer of `why`."""
+    found = (DIFFERENCE.fullmatch(text) for text in evidence)
+    return [
+        Difference(one["function"], one["name"], one["of_other"], one["other"], one["one"])
+        if one["other"] is not None
+        else Difference(one["function"], one["name"], one["of_one"], one["one"], MORE)
+        for one in found
+        if one is not None
+    ]
+
+
 def of_slow(looked: Looked, program: Program) -> tuple[str, int, str]:
     """Return ranks, line and cause of a job that is slow: whom the others wait for."""
     ranks, line, cause = of_hang(looked, program)
-    if cause in ("lock", "deadlock of messages"):
-        return ranks, line, cause
-    stack = looked.suspects[0].stack
-    if looked.others and not BLOCKS.search(program.text(line)):
-        other = max(looked.others, key=lambda one: count(one.ranks)).stack
-        own = [frame for frame in stack if frame not in other]
-        line = own[0].line if own else line
-    return ranks, line, "slow rank"
+    return ranks, line, cause if cause in ("lock", "deadlock of messages") else "slow rank"
 
 
 def of_hang(looked: Looked, program: Program) -> tuple[str, int, str]:
@@ -106,6 +133,11 @@ def of_hang(looked: Looked, program: Program) -> tuple[str, int, str]:
         other = max(others, key=lambda one: count(one.ranks), default=None)
         return suspect.ranks, *_of_gone(looked, other, program)
     line = suspect.stack[-1].line
+    apart = [
+        each for each in looked.differences if not ranks_in(each.few) & ranks_in(suspect.ranks)
+    ]
+    if WAITS_FOR_ANY in looked.said and apart:
+        return apart[0].few, *_of_different(apart[0], program)
     holders = [each for each in others if count(each.ranks) < count(suspect.ranks)]
     if not suspect.waits and holders and _cause_of_wait(looked, line, program) == "lock":
         return holders[0].ranks, holders[0].stack[-1].line, "lock"
@@ -113,6 +145,42 @@ def of_hang(looked: Looked, program: Program) -> tuple[str, int, str]:
         other = max(others, key=lambda one: count(one.ranks))
         return suspect.ranks, *_of_diverging(suspect, other, looked, program)
     return suspect.ranks, line, _cause_of_wait(looked, line, program)
+
+
+def in_circle(looked: Looked) -> frozenset[int]:
+    """Return the ranks that wait for each other, if that is what is said."""
+    found = re.search(r"^ranks ([\d,-]+) wait for each other", looked.said)
+    return ranks_in(found[1]) if found else frozenset()
+
+
+def began(circle: frozenset[int], differences: Sequence[Difference]) -> str:
+    """Return which ranks of a circle are behind the others, or else unlike them; "" for unknown."""
+    inside = [one for one in differences if ranks_in(one.few) <= circle]
+    behind = [one for one in inside if one.lead < 0]
+    return next((one.few for one in (*behind, *inside)), "")
+
+
+def of_attributes(values: Iterable[Mapping[str, Any]]) -> list[Difference]:
+    """Return in which attributes few ranks are unlike most, by dicts as ranks print them."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for one in values:
+        for name, value in literal(one["value"]).items():
+            found.setdefault(name, {}).setdefault(repr(value), []).append(str(one["ranks"]))
+    told = []
+    for name, texts in found.items():
+        groups = sorted((count(",".join(of)), text, ",".join(of)) for text, of in texts.items())
+        if len(groups) == 2 and groups[0][0] < groups[1][0]:
+            told.append(Difference("", name, groups[0][2], groups[0][1], groups[1][1]))
+    return told
+
+
+def literal(text: str) -> dict[str, Any]:
+    """Return a dict by its text, {} for anything else."""
+    try:
+        found = ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def cut(at: At) -> At:
@@ -144,6 +212,26 @@ def count(ranks: str) -> int:
         low, _, high = part.partition("-")
         total += int(high) - int(low) + 1 if low.isdecimal() and high.isdecimal() else 1
     return total
+
+
+def ranks_in(text: str) -> frozenset[int]:
+    """Return the ranks of a set, as answers write it."""
+    found: set[int] = set()
+    for part in text.split(","):
+        low, _, high = part.partition("-")
+        if low.isdecimal():
+            found.update(range(int(low), int(high or low) + 1))
+    return frozenset(found)
+
+
+def _of_different(one: Difference, program: Program) -> tuple[int, str]:
+    """Of ranks that have another value: what they do with it."""
+    uses = program.uses(one.name, one.function)
+    for node in uses:
+        for block, part in program.branches(node.lineno):
+            if isinstance(block, ast.Try) and part == "body" and block.handlers:
+                return block.handlers[0].lineno, "swallowed exception"
+    return uses[0].lineno if uses else 0, "other wait"
 
 
 def _cause_of_wait(looked: Looked, line: int, program: Program) -> str:
@@ -200,25 +288,26 @@ def _of_diverging(suspect: At, other: At, looked: Looked, program: Program) -> t
     for block, part in mine:
         if (block, part) not in its and isinstance(block, ast.ExceptHandler):
             return block.lineno, "swallowed exception"
-    only_theirs = [block for block, part in its if (block, part) not in mine]
-    if only_theirs:
-        return _of_missed(only_theirs, here.line, program, usual)
-    return _of_ahead(suspect.stack[place:], other.stack[place:], program, usual)
-
-
-def _of_ahead(
-    mine: Sequence[Frame], its: Sequence[Frame], program: Program, usual: str
-) -> tuple[int, str]:
-    """Of a rank that is at another line of the same block: it has left something out."""
-    here, there = mine[0], its[0]
+    counted = (one.lead for one in looked.differences if one.few == suspect.ranks)
+    lead = next(filter(None, counted), 0)
+    missed = [block for block, part in its if (block, part) not in mine]
+    if lead < 0 or (not lead and here.line < there.line and not missed):
+        return _of_more(suspect.stack[place:], program), usual
     first, last = sorted((here.line, there.line))
     skips = [each for each in program.exits(first, last) if isinstance(each, ast.Continue)]
-    if skips:
+    if skips and not missed:
         return skips[0].lineno, "early exit"
-    inside = [block for frame in its[1:] for block, _ in program.branches(frame.line)]
-    if here.line > there.line and inside:
-        return _of_missed(inside, here.line, program, usual)
-    return (mine[-1] if here.line < there.line else here).line, usual
+    inner = [block for each in other.stack[place + 1 :] for block, _ in program.branches(each.line)]
+    if missed or inner:
+        return _of_missed(missed or inner, here.line, program, usual)
+    return here.line, usual
+
+
+def _of_more(stack: Sequence[Frame], program: Program) -> int:
+    """Return the line of a call that a rank makes and the others do not."""
+    statement = program.statement(stack[0].line)
+    by_rank = statement is not None and program.is_guarded(statement)
+    return stack[0 if by_rank else -1].line
 
 
 def _of_missed(
@@ -239,113 +328,12 @@ def _of_missed(
     caught = [block for block in blocks if isinstance(block, ast.Try) and block.handlers]
     if caught:
         return caught[0].handlers[0].lineno, "swallowed exception"
+    chosen = [block for block in blocks if isinstance(block, ast.If) and "%" not in head(block)]
+    if chosen:
+        return chosen[-1].lineno, usual
     if loops and not re.search(r"\.(items|keys|values)\(\)", head(loops[0])):
         return loops[0].lineno, "uneven batches"
     return getattr(next(iter(blocks)), "lineno", here), usual
-
-
-# Wrong values
-
-
-def odd_ranks(watch: Mapping[str, Any]) -> str:
-    """Return the ranks whose value of a watched expression is unlike the others', "" for none."""
-    if watch.get("outliers"):
-        return str(watch["outliers"])
-    errors, values = watch.get("errors") or [], watch.get("values") or []
-    if errors and values:
-        return str(errors[0]["ranks"])
-    strange = [one for one in values if re.search(r"\b(nan|inf)\b", str(one["value"]))]
-    if strange and len(strange) < len(values):
-        return ",".join(str(one["ranks"]) for one in strange)
-    return ""
-
-
-def repeated_ranks(watch: Mapping[str, Any]) -> str:
-    """Return the ranks that have the value of a lower one, where most values differ."""
-    sets = [str(one["ranks"]).split(",") for one in watch.get("values") or []]
-    if len(sets) < MOST_EQUAL or any("-" in each for ranks in sets for each in ranks):
-        return ""
-    return ",".join(sorted((each for ranks in sets for each in ranks[1:]), key=int))
-
-
-def all_ranks(watch: Mapping[str, Any]) -> str:
-    """Return all ranks where no two have the same value."""
-    found = [str(one["ranks"]) for one in watch.get("values") or []]
-    alone = len(found) > MOST_EQUAL and all(each.isdecimal() for each in found)
-    return ",".join(found) if alone else ""
-
-
-def cause_of_all(watch: Mapping[str, Any]) -> str:
-    """Return why no two ranks have the same value: perhaps the same things in another order."""
-    texts = {"".join(sorted(str(one["value"]))) for one in watch["values"]}
-    return "mismatched collective" if len(texts) == 1 else "missed sync"
-
-
-def is_strange(watch: Mapping[str, Any]) -> bool:
-    """Whether a value is not a number, in any rank."""
-    return any(re.search(r"\bnan\b", str(one["value"])) for one in watch.get("values") or [])
-
-
-def names_for(expression: str, line: int, program: Program, most: int) -> list[str]:
-    """Return what to look at: an expression, and the names that its value depends on."""
-    try:
-        start = [each.id for each in ast.walk(ast.parse(expression)) if isinstance(each, ast.Name)]
-    except SyntaxError:
-        start = []
-    scope, found = program.scope(line), list(dict.fromkeys([expression, *start]))
-    for name in found:
-        for node in program.assignments(name, line):
-            if program.scope(node.lineno) in (scope, program.tree):
-                new = [one for one in used(node) if one not in found and one in program.variables]
-                found += new[: most - len(found)]
-    return found
-
-
-def root_of(odd: Mapping[str, str], line: int, program: Program) -> tuple[str, ast.stmt | None]:
-    """Return the odd name of whose sources none is odd, and where it gets its value."""
-    found: tuple[str, ast.stmt | None] = (next(iter(odd)), None)
-    for name in odd:
-        nodes = program.assignments(name, line)
-        own = [node for node in nodes if not {*used(node)} & ({*odd} - {name})]
-        if own:
-            chosen = next((node for node in own if RANK.search(head(node))), own[0])
-            found = (name, chosen)
-    return found
-
-
-def made_by_rank(
-    node: ast.stmt, values: Mapping[str, Mapping[str, Any]], program: Program
-) -> ast.stmt | None:
-    """Return where a statement's source comes from that shows no value, but is made by rank."""
-    for name in used(node):
-        texts = [str(one["value"]) for one in values.get(name, {}).get("values") or []]
-        for made in program.assignments(name, node.lineno):
-            if len(texts) == 1 and OPAQUE in texts[0] and RANK.search(head(made)):
-                return made
-    return None
-
-
-def entered(node: ast.stmt | None, program: Program) -> str:
-    """Return the function of the program that gives a statement its value, "" for none."""
-    names = called(node) if node is not None else []
-    return next((name for name in names if name in program.functions), "")
-
-
-def cause_of_value(node: ast.stmt | None, program: Program, *, nan: bool) -> str:
-    """Return why a value is wrong, by the statement that made it."""
-    if nan:
-        return "nan"
-    if node is None:
-        return "wrong data"
-    blocks = [block for block, _ in program.branches(node.lineno)]
-    text = f"{head(node)} {' '.join(called(node))}"
-    if any(isinstance(block, ast.ExceptHandler) for block in blocks):
-        return "swallowed exception"
-    if COMMUNICATION.search(text):
-        return "missed sync"
-    if re.search(STALE, text):
-        return "stale value"
-    return "wrong data"
 
 
 def cause_of_exception(text: str) -> str:
