@@ -90,8 +90,17 @@ def root_of(odd: Mapping[str, str], line: int, program: Program) -> tuple[str, a
 def made_by_rank(
     node: ast.stmt, values: Mapping[str, Mapping[str, Any]], program: Program
 ) -> ast.stmt | None:
-    """Return where a statement's source comes from that shows no value, but is made by rank."""
-    for name in used(node):
+    """Return where a statement's source comes from that shows no value, but is made by rank.
+
+    What it does in a function of the program can be followed there.
+    """
+    calls = [each.func for each in ast.walk(node) if isinstance(each, ast.Call)]
+    own = {
+        ast.unparse(one.value)
+        for one in calls
+        if isinstance(one, ast.Attribute) and one.attr in program.functions
+    }
+    for name in [each for each in used(node) if each not in own]:
         texts = [str(one["value"]) for one in values.get(name, {}).get("values") or []]
         for made in program.assignments(name, node.lineno):
             if len(texts) == 1 and OPAQUE in texts[0] and RANK.search(head(made)):
