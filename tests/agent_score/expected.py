@@ -37,7 +37,7 @@ class Bug(NamedTuple):
     launcher: Literal["python", "torchrun"]
     watch: str = ""  # what a user of a wrong program would look at
     at: str = ""  # the text of the line where it can be seen
-    late: bool = False  # written after the rules of the finder
+    late: int = 0  # the round of those that were written after the rules of the finder
 
     @property
     def path(self) -> Path:
@@ -127,14 +127,14 @@ BUGS: Final = (
     Bug("key_nobody_sets", "hang", "2", "other wait", "torchrun"),
     Bug("pipeline_counts", "hang", "7", "deadlock of messages", "torchrun"),
     Bug("loader_worker_exits", "crash", "1", "dead worker", "torchrun"),
-    Bug("unused_expert", "hang", "6", "mismatched collective", "torchrun", late=True),
-    Bug("ragged_gather", "crash", "7", "mismatched collective", "torchrun", late=True),
-    Bug("barrier_without_group", "hang", "6-7", "mismatched collective", "torchrun", late=True),
+    Bug("unused_expert", "hang", "6", "mismatched collective", "torchrun", late=1),
+    Bug("ragged_gather", "crash", "7", "mismatched collective", "torchrun", late=1),
+    Bug("barrier_without_group", "hang", "6-7", "mismatched collective", "torchrun", late=1),
     Bug(
         *("channel_order", "wrong", "1", "wrong data", "torchrun"),
         watch="(10 * images.mean((0, 2, 3))).int().tolist()",
         at="loss = (model(images) - red).square().mean()",
-        late=True,
+        late=1,
     ),
-    Bug("slow_collate", "slow", "6", "slow rank", "torchrun", late=True),
+    Bug("slow_collate", "slow", "6", "slow rank", "torchrun", late=1),
 )

@@ -291,7 +291,7 @@ def _of_diverging(suspect: At, other: At, looked: Looked, program: Program) -> t
     counted = (one.lead for one in looked.differences if one.few == suspect.ranks)
     lead = next(filter(None, counted), 0)
     missed = [block for block, part in its if (block, part) not in mine]
-    if lead < 0 or (not lead and here.line < there.line and not missed):
+    if not missed and (lead < 0 or (not lead and here.line < there.line)):
         return _of_more(suspect.stack[place:], program), usual
     first, last = sorted((here.line, there.line))
     skips = [each for each in program.exits(first, last) if isinstance(each, ast.Continue)]

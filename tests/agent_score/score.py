@@ -31,6 +31,7 @@ OF_MANY: Final = (
 HEAD: Final = ("bug", "symptom", "by the tools", "calls", "KB", "by py-spy and logs", "KB")
 ALL: Final = "rank, line, cause"
 NONE: Final = "-"
+LATE: Final = ("", " (late)", " (late, second round)")
 Json = dict[str, Any]
 NOTHING: Final[Json] = {
     "named": {"ranks": "", "file": "", "line": 0, "cause": ""},
@@ -97,7 +98,7 @@ def row(bug: Bug, found: Mapping[Key, Json]) -> str:
     """Return a bug's row of the table."""
     by_tools, by_hand = (found.get((bug.name, way), NOTHING) for way in WAYS)
     cells = (
-        f"`{bug.name}`{' (late)' * bug.late}",
+        f"`{bug.name}`{LATE[bug.late]}",
         bug.symptom,
         str(right(bug, by_tools)),
         str(by_tools["calls"]),
@@ -108,17 +109,15 @@ def row(bug: Bug, found: Mapping[Key, Json]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def part(found: Mapping[Key, Json], first: str) -> str:
-    """Return what stands between the marks; `first`: the score before any change of a rule."""
-    early, late = ([bug for bug in BUGS if bug.late is each] for each in (False, True))
+def part(found: Mapping[Key, Json], before: Sequence[str]) -> str:
+    """Return what stands between the marks; `before`: the scores before changes."""
     most = [
         max(found.get((bug.name, TOOLS), NOTHING)[key] for bug in BUGS)
         for key in ("calls", "bytes")
     ]
     lines = [
-        f"- by the tools, first run: {first}",
-        f"- by the tools, after rules were changed: {summary(found, early, TOOLS)}",
-        f"- by the tools, bugs that came after the last change: {summary(found, late, TOOLS)}",
+        *(f"- by the tools, {each}" for each in before),
+        f"- by the tools, after tools and rules were changed: {summary(found, BUGS, TOOLS)}",
         f"- by py-spy and logs: {summary(found, BUGS, BASELINE)}",
         *([f"- by the tools, at 512 simulated ranks: {told}"] if (told := of_many(found)) else []),
         f"- at most {most[0]} calls and {most[1] / 1024:.0f} KB of answers for a bug",
@@ -130,6 +129,6 @@ def part(found: Mapping[Key, Json], first: str) -> str:
     return "\n".join([BEGIN, *lines, END])
 
 
-def write(found: Mapping[Key, Json], first: str) -> None:
+def write(found: Mapping[Key, Json], before: Sequence[str]) -> None:
     """Write the tables to the page."""
-    PAGE.write_text(changed(PAGE.read_text("utf-8"), part(found, first), BEGIN, END), "utf-8")
+    PAGE.write_text(changed(PAGE.read_text("utf-8"), part(found, before), BEGIN, END), "utf-8")
