@@ -291,16 +291,28 @@ def _of_diverging(suspect: At, other: At, looked: Looked, program: Program) -> t
     counted = (one.lead for one in looked.differences if one.few == suspect.ranks)
     lead = next(filter(None, counted), 0)
     missed = [block for block, part in its if (block, part) not in mine]
-    if not missed and (lead < 0 or (not lead and here.line < there.line)):
+    if missed:
+        return _of_missed(missed, here.line, program, usual)
+    if lead < 0 or (not lead and here.line < there.line):
         return _of_more(suspect.stack[place:], program), usual
-    first, last = sorted((here.line, there.line))
+    return _of_skipped(here, other.stack[place:], program, usual)
+
+
+def _of_skipped(here: Frame, its: Sequence[Frame], program: Program, usual: str) -> tuple[int, str]:
+    """Of a rank that has left out what all the others are in, though not the blocks around."""
+    first, last = sorted((here.line, its[0].line))
     skips = [each for each in program.exits(first, last) if isinstance(each, ast.Continue)]
-    if skips and not missed:
+    skips += [
+        each
+        for frame in its[1:]
+        for each in program.exits(1, frame.line)
+        if isinstance(each, ast.Return)
+        and program.function(each.lineno) is program.function(frame.line)
+    ]
+    if skips:
         return skips[0].lineno, "early exit"
-    inner = [block for each in other.stack[place + 1 :] for block, _ in program.branches(each.line)]
-    if missed or inner:
-        return _of_missed(missed or inner, here.line, program, usual)
-    return here.line, usual
+    inner = [block for frame in its[1:] for block, _ in program.branches(frame.line)]
+    return _of_missed(inner, here.line, program, usual) if inner else (here.line, usual)
 
 
 def _of_more(stack: Sequence[Frame], program: Program) -> int:
