@@ -301,7 +301,9 @@ def _of_diverging(suspect: At, other: At, looked: Looked, program: Program) -> t
 def _of_skipped(here: Frame, its: Sequence[Frame], program: Program, usual: str) -> tuple[int, str]:
     """Of a rank that has left out what all the others are in, though not the blocks around."""
     first, last = sorted((here.line, its[0].line))
-    skips = [each for each in program.exits(first, last) if isinstance(each, ast.Continue)]
+    skips: list[ast.stmt] = [
+        each for each in program.exits(first, last) if isinstance(each, ast.Continue)
+    ]
     skips += [
         each
         for frame in its[1:]
