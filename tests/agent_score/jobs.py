@@ -23,9 +23,9 @@ from tests.why_score.ranks import jobs
 STARTS_S: Final = 120.0
 LOOK_S: Final = 2.0
 RESTED: Final = 3
-RESTS_S: Final = 60.0
+RESTS_S: Final = 240.0
 SLOW_S: Final = 15.0
-"""After which a job that is slow is looked at."""
+"""How long a job that is slow has made steps when it is looked at."""
 LOGS_S: Final = 25.0
 """How long a program that prints wrong values is left to print."""
 ON_LOOPBACK: Final = "127.0.0.1"
@@ -102,13 +102,20 @@ def _wait(job: Running) -> bool:
 
 
 async def settled(job: Running, *, rests: bool) -> None:
-    """Wait until the ranks use no processor if they rest at all."""
+    """Wait until the ranks use no processor and print nothing, if they rest at all.
+
+    On a busy machine a job that still makes steps may use no more than one that rests.
+    """
+    if not rests:
+        await until(lambda: "step" in str(job.logs()), within=STARTS_S, what="a first step")
     deadline = time.monotonic() + (RESTS_S if rests else SLOW_S)
-    used, at_rest = _cpu(job), 0
+    used, told, at_rest = _cpu(job), job.logs(), 0
     while at_rest < RESTED and time.monotonic() < deadline and job.pids():
         await asyncio.sleep(LOOK_S)
         before, used = used, _cpu(job)
-        at_rest = at_rest + 1 if rests and used - before < AT_REST * LOOK_S else 0
+        said, told = told, job.logs()
+        still = rests and said == told and used - before < AT_REST * LOOK_S
+        at_rest = at_rest + 1 if still else 0
 
 
 def _cpu(job: Running) -> float:
