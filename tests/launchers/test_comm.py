@@ -17,6 +17,7 @@ from tests.launchers.launching import STARTS, launch, line
 from tests.launchers.tools import environment
 from tests.real.driving import joined
 from tests.support.processes.commands import User
+from tests.support.processes.mpi import mpi_environ
 
 pytestmark = pytest.mark.timeout(300)
 SCRIPTS: Final = Path(__file__).parent / "scripts"
@@ -118,6 +119,51 @@ def test_results_are_bitwise_the_same_and_nothing_is_loaded_without_it() -> None
     off, on = (torchrun("comm_endures.py", "ddp", "60", COMM=comm) for comm in ("off", "time"))
     assert told(off, "weights") == told(on, "weights")
     assert (told(off, "kernels"), told(on, "kernels")) == ([False] * 2, [True] * 2)
+
+
+MPI_KINDS: Final = [
+    *("Allreduce", "Allgather", "Allreduce", "Bcast", "Scatter", "Reduce", "Isend", "Irecv"),
+    *("Barrier", "allreduce", "bcast", "allgather", "scatter", "isend", "recv"),
+    *("allreduce", "allgather"),
+]
+
+
+@pytest.mark.parametrize("when", ["early", "late"])
+@pytest.mark.parametrize("name", ["openmpi", "mpich"])
+def test_each_call_of_mpi4py_is_seen_and_changes_nothing(
+    name: str, when: str, tmp_path: Path
+) -> None:
+    programs = environment(name)
+    more = ["--oversubscribe"] if name == "openmpi" else []
+    done = subprocess.run(
+        [programs / "mpirun", *more, "-n", "4", programs / "python", SCRIPTS / "comm_mpi.py", when],
+        env={**os.environ, **mpi_environ(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = told(done.stdout, "scene")
+    values = {(one["rank"], one["mode"]): one["values"] for one in found}
+    hashes: dict[tuple[Any, ...], list[Any]] = {}
+    for one in found:
+        rank = one["rank"]
+        assert one["values"] == values[rank, "off"]
+        more = ["allreduce"] if rank in (0, 3) else []
+        kinds = [*MPI_KINDS, *more] if one["mode"] != "off" else []
+        assert [call[0] for call in one["calls"]] == kinds
+        assert one["places"] == (["buffers", "groups", "objects"] if kinds else [])
+        assert not any(is_open for *_, is_open in one["calls"])
+        for kind, group, number, _, inputs, outputs, _ in one["calls"]:
+            assert (inputs + outputs != []) == (one["mode"] == "hash" and kind != "Barrier"), kind
+            if kind.lower() in ("allreduce", "allgather", "bcast"):
+                key = one["mode"], kind, str(group), number
+                hashes.setdefault(key, []).append(outputs)
+    assert all(each == len(each) * each[:1] for each in hashes.values()), hashes
+    finite = dict(told(done.stdout, "finite"))
+    assert finite == {rank: [rank != 2, False] for rank in range(4)}
+    assert told(done.stdout, "clean") == 4 * [True]
 
 
 @pytest.mark.timeout(ENDURES_S + 60)

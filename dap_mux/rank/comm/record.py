@@ -9,7 +9,7 @@ import threading
 import time
 from collections import deque
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from dap_mux.rank.comm.looks import fingerprint
 from dap_mux.rank.comm.operators import NONE, OPERATORS, tensors_in
@@ -85,6 +85,9 @@ class Call:
             self.outputs = [*map(fingerprint, written)]
 
 
+C = TypeVar("C", bound=Call)
+
+
 class Record:
     """The calls of this process. It has no lock: a call may begin in any thread, or in a finalizer.
 
@@ -97,7 +100,7 @@ class Record:
     """
 
     def __init__(self) -> None:
-        c10d: Any = sys.modules[C10D]
+        c10d: Any = sys.modules.get(C10D)
         self.kept: dict[int, Call] = {}
         self.newest: dict[tuple[str, bool], Call] = {}
         self.last: deque[Call] = deque(maxlen=MAX_KEPT)
@@ -106,12 +109,12 @@ class Record:
         self._bytes = 0
         self._order = count()
         self._numbers: dict[tuple[str, bool], count[int]] = {}
-        self._process_group, self._work = c10d.ProcessGroup, c10d.Work
+        if c10d is not None:
+            self._process_group, self._work = c10d.ProcessGroup, c10d.Work
 
     def enter(self, name: str, at: int, arguments: tuple[Any, ...]) -> Call:
         """Note that a call begins; `at`: the place of its group among the arguments."""
-        order, operator = next(self._order), OPERATORS[name]
-        self._clear(LOOKED_AT if order % WHOLE_EVERY else sys.maxsize)
+        order, operator = self._turn(), OPERATORS[name]
         group = self._process_group.unbox(arguments[at])
         key = str(group.group_name), operator.is_p2p
         if key not in self._numbers:
@@ -125,7 +128,15 @@ class Record:
             if tensor is not None:
                 call.shape, call.dtype = tuple(tensor.shape), tensor.dtype
         call.bytes = sum(int(tensor.nbytes) for tensor in tensors_in(arguments[:2]))
-        call.place = place_of(sys._getframe(2))  # noqa: SLF001
+        return self._add(order, key, call)
+
+    def _turn(self) -> int:
+        order = next(self._order)
+        self._clear(LOOKED_AT if order % WHOLE_EVERY else sys.maxsize)
+        return order
+
+    def _add(self, order: int, key: tuple[str, bool], call: C) -> C:
+        call.place = place_of(sys._getframe(3))  # noqa: SLF001
         call.step = self.step
         self.newest[key] = self.kept[order] = call
         self.last.append(call)

@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from dap_mux.rank.comm.kernels import Watch
+from dap_mux.rank.comm.mpi import MPI, MpiWatch
 from dap_mux.rank.comm.operations import Operations
 from dap_mux.rank.comm.record import C10D, Record
 from dap_mux.rank.comm.steps import Steps
@@ -33,20 +34,23 @@ class _State:
         self.mode = "off"
         self.rank: int | None = None
         self.finder: _Finder | None = None
+        self.mpi: MpiWatch | None = None
+        self.mpi_finder: _Finder | None = None
 
 
 _state = _State()
 
 
 class _Finder:
-    """Among the finders of modules: begins the watch when torch has been imported."""
+    """Among the finders of modules: begins a watch when torch, or mpi4py, has been imported."""
 
-    def __init__(self, begin: Callable[[], object]) -> None:
+    def __init__(self, begin: Callable[[], object], watched: frozenset[str] = WATCHED) -> None:
         self._begin = begin
+        self._watched = watched
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        """Find torch as the others do, and have its loader tell; find nothing else."""
-        if name not in WATCHED:
+        """Find these modules as the others do, and have their loader tell; find nothing else."""
+        if name not in self._watched:
             return None
         others = [each for each in sys.meta_path if each is not self and hasattr(each, "find_spec")]
         found = (finder.find_spec(name, path, target) for finder in others)
@@ -59,7 +63,7 @@ class _Finder:
             with suppress(AttributeError):
                 del spec.loader.exec_module
             execute(module)
-            if name == "torch" or not _is_importing("torch"):
+            if name != C10D or not _is_importing("torch"):
                 self._begin()
 
         with suppress(AttributeError):  # a loader of somebody's that lets nothing be set
@@ -78,6 +82,7 @@ def begin(mode: str, log: Callable[[str], object], rank: int | None = None) -> N
     `mode`: one of `environ.COMM_MODES`. `rank`: the number in the name of its trace.
     """
     _state.mode, _state.rank = mode, rank
+    _watch_mpi(log)
     if mode == "off":
         end()
     elif _state.watch is not None:
@@ -89,6 +94,29 @@ def begin(mode: str, log: Callable[[str], object], rank: int | None = None) -> N
     else:
         _state.finder = _Finder(lambda: _start(log))
         sys.meta_path.insert(0, _state.finder)
+
+
+def _watch_mpi(log: Callable[[str], object]) -> None:
+    """Begin, change or end the watch of mpi4py's communicators, once these are there."""
+    mode = "hash" if _state.mode == OPERATIONS else _state.mode
+    if mode == "off":
+        mpi, _state.mpi = _state.mpi, None
+        if mpi is not None:
+            mpi.end()
+        if _state.mpi_finder in sys.meta_path:
+            sys.meta_path.remove(_state.mpi_finder)
+        _state.mpi_finder = None
+    elif _state.mpi is not None:
+        _state.mpi.mode = mode
+    elif MPI in sys.modules:
+        try:
+            _state.mpi = MpiWatch(mode, log)
+        except Exception as error:  # noqa: BLE001  (private parts of mpi4py: the job goes on)
+            version = getattr(sys.modules["mpi4py"], "__version__", "?")
+            log(f"records no calls with mpi4py {version}: {type(error).__name__}: {error}")
+    elif _state.mpi_finder is None:
+        _state.mpi_finder = _Finder(lambda: _watch_mpi(log), frozenset({MPI}))
+        sys.meta_path.insert(0, _state.mpi_finder)
 
 
 def _start(log: Callable[[str], object]) -> None:
@@ -138,6 +166,8 @@ def end() -> None:
     """Record no calls any more; torch is as it was."""
     atexit.unregister(end)
     _forget_finder()
+    _state.mode = "off"
+    _watch_mpi(print)
     watch, _state.watch = _state.watch, None
     steps, _state.steps = _state.steps, None
     operations, _state.operations = _state.operations, None
@@ -150,6 +180,11 @@ def end() -> None:
         steps.end()
     if watch is not None:
         watch.end()
+
+
+def mpi() -> MpiWatch | None:
+    """Return what watches mpi4py's communicators, None where nothing does."""
+    return _state.mpi
 
 
 def mode() -> str:

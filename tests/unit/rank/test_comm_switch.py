@@ -49,6 +49,15 @@ def test_a_torch_without_distributed_is_left_alone(tmp_path: Path) -> None:
     assert output(tmp_path, "") == ["goes on None True"]
 
 
+def test_an_mpi4py_that_is_too_old_is_named_and_the_program_goes_on(tmp_path: Path) -> None:
+    (tmp_path / "mpi4py").mkdir()
+    (tmp_path / "mpi4py" / "__init__.py").write_text('__version__ = "1.0"')
+    (tmp_path / "mpi4py" / "MPI.py").write_text("class Request: pass\nIN_PLACE = None")
+    said, after = output(tmp_path, "import mpi4py.MPI")
+    assert said.startswith("records no calls with mpi4py 1.0: AttributeError:")
+    assert after == "goes on None True"
+
+
 def test_off_loads_nothing_and_another_word_is_refused() -> None:
     source = """if True:
         import sys
