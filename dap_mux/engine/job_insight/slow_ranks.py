@@ -79,6 +79,7 @@ class SlowRanks(Struct, eq=False):
 
     def _wait(self, look: _Look, ranks: list[Rank]) -> None:
         if not ranks or look.asked == len(LOOKS_S):
+            look.absent.update({rank.rank_id: "still looks" for rank in ranks})
             look.then()
             return
         self._core.after(LOOKS_S[look.asked], lambda: self._ask(look, ranks))

@@ -166,7 +166,7 @@ _ANYWHERE: Final[dict[str, Callable[[Ids], Json]]] = {
     "breakpoints": lambda ids: {},
     "stacks": lambda ids: {"ranks": "all", "threads": "all"},
     "comm": lambda ids: {"ranks": "all", "mode": "off"},
-    "why": lambda ids: {"ranks": "all", "samples": 3, "interval": 0.3},
+    "why": lambda ids: {"ranks": "all", "samples": 3, "interval": 0.3, "slow": False},
     "compare": lambda ids: {
         "expression": "1",
         "ranks": "all",

@@ -52,6 +52,7 @@ class FakeData:
         self.compiled: list[Any] = []  # breakpoints that torch passes by: path, line, two names
         self.fails: set[str] = set()  # modules of ours that do not fit its debugpy
         self.evidence: Any = None  # its answer to `why`, where it is not its program's stack
+        self.pace: Any = {}  # its answer to `why --slow`; None: its look is under way
         self.lacks = "bytecode"  # "source": its Python is another one than the session's
         self._tells_evidence = False
         self._has_local_values = False
@@ -260,6 +261,8 @@ class FakeData:
         }
 
     def _evidence_by(self, function: str) -> Json:
+        if function in {"begin", "told"}:
+            return {"begun": True} if function == "begin" else {"pace": self.pace}
         self._tells_evidence |= function == "bring"
         if not self._tells_evidence:
             return {"lacks": self.lacks}

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from dap_mux.engine.job_insight.gather_evidence import SAMPLE
+from dap_mux.engine.job_insight.slow_ranks import BEGIN, TOLD
 from dap_mux.engine.ranks.patching import attach_expression
 from dap_mux.pure.remote import call
 from dap_mux.session.session import injected_sources
@@ -43,6 +44,8 @@ EVIDENCE: Final = {
     _BUNDLE.ask(SAMPLE): InjectedCall("evidence", "ask", ""),
     _BUNDLE.bring(SAMPLE, compiled=True): InjectedCall("evidence", "bring", "bytecode"),
     _BUNDLE.bring(SAMPLE): InjectedCall("evidence", "bring", "source"),
+    _BUNDLE.ask(BEGIN): InjectedCall("evidence", "begin", ""),
+    _BUNDLE.ask(TOLD): InjectedCall("evidence", "told", ""),
 }
 _LOCALS: Final = re.compile(r"own\['local_values'\]\(own\['sent'\], (\[.*?\]), ")
 _ARRAY: Final = re.compile(r"own\['view'\].*\)\(\((?P<text>.*)\n\), (?P<asked>\{.*\})\)", re.DOTALL)
@@ -115,6 +118,8 @@ _NAMES: Final = {
     ("evidence", "ask"): "evidence",
     ("file_probe", "compare"): "file",
     ("file_probe", "read"): "text",
+    ("evidence", "begin"): "look",
+    ("evidence", "told"): "what it has seen",
     ("pdb_views", "line_text"): "line",
     ("pdb_views", "lines_from"): "lines from",
     ("pdb_views", "list_lines"): "list",

@@ -23,6 +23,10 @@ from dap_mux.pure.rank_sets import RankId
 ENOUGH: Final = 20
 """Collectives of the look itself that are told from those before it."""
 FEWEST: Final = 8
+WARM_UP: Final = 10
+"""Collectives with which a job begins: first steps allocate, compile and import."""
+PAUSES: Final = 2
+"""So many of the longest delays may have happened by chance, such as a checkpoint's."""
 LEAST_OF_TIME: Final = 0.15
 """That the others wait for the rank; noise of a machine with other work is below."""
 AS_MUCH_AS_NEXT: Final = 2.0
@@ -40,6 +44,7 @@ STUCK_US: Final = 1_000_000
 class Turn(NamedTuple):
     """One collective: who was `last`, by how much, and what of it is new since the one before."""
 
+    number: int
     last: RankId
     behind: int
     delay: int
@@ -88,12 +93,15 @@ def slowest(groups: Iterable[Group], began: int) -> Pacing | None:
 
 
 def _pacing(group: Group, began: int) -> Pacing | None:
-    every = turns_of(group)
+    every = [turn for turn in turns_of(group) if turn.number > WARM_UP]
     recent = [turn for turn in every if turn.began >= began]
     turns = recent if len(recent) >= ENOUGH else every
-    length = turns[-1].began - turns[0].began if turns else 0
-    if len(turns) < FEWEST or length <= 0:
+    if len(turns) < FEWEST:
         return None
+    longest_first = sorted(turns, key=lambda turn: turn.delay, reverse=True)
+    paused = sum(turn.delay for turn in longest_first[:PAUSES])
+    length = max(1, turns[-1].began - turns[0].began - paused)
+    turns = longest_first[PAUSES:]
     waited: Counter[RankId] = Counter()
     for turn in turns:
         waited[turn.last] += turn.delay
@@ -126,7 +134,7 @@ def turns_of(group: Group) -> list[Turn]:
                 calls[last].number in bursts[last]
             ):
                 delay = max(0, behind - found[-1].behind)
-        found.append(Turn(last, behind, delay, at))
+        found.append(Turn(calls[last].number, last, behind, delay, at))
         before = calls
     return found
 
@@ -329,11 +337,11 @@ def _incomplete(group: Group) -> Verdict:
 
 def _nobody(groups: Sequence[Group], paces: Mapping[RankId, Pace]) -> Verdict:
     most = max((len(turns_of(group)) for group in groups), default=0)
-    if most >= FEWEST:
+    if most >= FEWEST + WARM_UP:
         return Verdict(f"no rank makes the others wait: {most} collectives", name="healthy")
     problems = {pace.problem: rank for rank, pace in paces.items() if pace.problem}
     told = tuple(f"rank {named_ids([rank])}: {problem}" for problem, rank in problems.items())
-    said = f"the ranks have had {most} collectives in common, and it takes {FEWEST} to tell"
+    said = f"the ranks have had {most} collectives in common: {FEWEST + WARM_UP} tell enough"
     return Verdict(said, (), told, "dap-mux why", "undecided")
 
 
