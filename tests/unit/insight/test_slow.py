@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from random import Random
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 import pytest
@@ -219,6 +219,28 @@ def test_a_rank_that_has_left_the_loop_is_named_with_where_it_waits() -> None:
         "rank 1 has left the loop after 60 calls of all_reduce at train.py:40 (backward): "
         "it waits in barrier at train.py:60 (main)"
     )
+
+
+def test_a_root_that_another_rank_has_kept_is_not_the_last() -> None:
+    """As of gloo's broadcast: its root waits for rank 2, when the others have been let go."""
+    calls: dict[int, list[tuple[int, int, int, int, int, int | None]]] = {
+        rank: [] for rank in range(4)
+    }
+    for step in range(1, 60, 2):
+        now = step * 100_000
+        late = now + 80_000
+        enters = [(now, late + 9), (now, now + 900), (late, late + 9), (now, now + 900)]
+        then = [late + 900, now + 1_500, late + 300, now + 1_500]
+        for rank, (entered, left) in enumerate(enters):
+            calls[rank].append((0, 0, 0, step, entered, left))
+            calls[rank].append((0, 1, 1, step + 1, then[rank], late + 1_200))
+    lists: dict[str, Any] = {
+        "kinds": ["broadcast", "all_reduce"],
+        "lines": ["a.py:1 f", "a.py:2 f"],
+    }
+    groups = [("default_pg", [*range(4)])]
+    paces = {("job", rank): Pace(calls=calls[rank], groups=groups, **lists) for rank in calls}
+    assert judge(paces)[0].sentence.startswith("rank 2 is last in 100% of ")
 
 
 def test_ranks_that_have_told_nothing_may_be_the_slow_ones() -> None:

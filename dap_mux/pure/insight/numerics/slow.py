@@ -15,7 +15,7 @@ from math import comb
 from statistics import median
 from typing import Any, Final, NamedTuple
 
-from dap_mux.pure.insight.numerics.pace import Call, Group, Pace, Spot, Timeline, groups_of
+from dap_mux.pure.insight.numerics.pace import ROOTED, Call, Group, Pace, Spot, Timeline, groups_of
 from dap_mux.pure.insight.stack_tree import Frame
 from dap_mux.pure.insight.why.verdict import Suspect, Verdict, named_ids, place
 from dap_mux.pure.rank_sets import RankId
@@ -42,7 +42,10 @@ STUCK_US: Final = 1_000_000
 
 
 class Turn(NamedTuple):
-    """One collective: who was `last`, by how much, and what of it is new since the one before."""
+    """One collective: who was `last`, by how much, and what of it is new since the one before.
+
+    Who is late because another rank has kept it in the collective before is not the last.
+    """
 
     number: int
     last: RankId
@@ -78,7 +81,7 @@ class Pacing:
     @property
     def period(self) -> int:
         """Time from one such turn to the next."""
-        return self.length // len(self.own)
+        return max(self.delay, self.length // len(self.own))
 
     @property
     def share(self) -> float:
@@ -117,26 +120,40 @@ def _pacing(group: Group, began: int) -> Pacing | None:
 
 
 def turns_of(group: Group) -> list[Turn]:
-    """Return who was last in each collective of a group, in order."""
+    """Return whom each collective of a group has waited for, in order."""
     found: list[Turn] = []
     before: Mapping[RankId, Call] = {}
+    held: Counter[RankId] = Counter()
     bursts = {rank: _bursts(timeline) for rank, timeline in group.timelines.items()}
     for calls in group.collectives():
-        last = max(calls, key=lambda rank: calls[rank].began)
-        at = calls[last].began
-        others = [call for rank, call in calls.items() if rank != last]
-        waits = (min(at, at if one.ended is None else one.ended) - one.began for one in others)
-        behind = max(0, int(median(waits)) - group.timelines[last].slack)
-        delay = behind
-        if found and found[-1].last == last:
-            ends = [before[rank].ended or at for rank in calls if rank != last]
-            if median(one.began for one in others) < median(ends) or (
-                calls[last].number in bursts[last]
-            ):
-                delay = max(0, behind - found[-1].behind)
-        found.append(Turn(calls[last].number, last, behind, delay, at))
+        last = max(calls, key=lambda rank: calls[rank].began - held[rank])
+        at, number = calls[last].began, calls[last].number
+        waits = {rank: _wait(call, at) for rank, call in calls.items() if rank != last}
+        behind = max(0, int(median(waits.values())) - group.timelines[last].slack)
+        continued = found and found[-1].last == last
+        if continued and (number in bursts[last] or _overlap(before, calls, last)):
+            found.append(Turn(number, last, behind, max(0, behind - found[-1].behind), at))
+        else:
+            found.append(Turn(number, last, behind, behind, at))
+        if calls[last].kind in ROOTED:
+            # gloo's root waits for one rank while it has let others go: it is late for that rank.
+            held.update(waits)
+        else:
+            held.clear()
         before = calls
     return found
+
+
+def _wait(call: Call, until: int) -> int:
+    """Return how long a rank has waited in a call for one that enters later."""
+    return max(0, min(until, until if call.ended is None else call.ended) - call.began)
+
+
+def _overlap(before: Mapping[RankId, Call], calls: Mapping[RankId, Call], last: RankId) -> bool:
+    """Whether ranks have entered a collective before the one before was over, as DDP does."""
+    at = calls[last].began
+    ends = median(before[rank].ended or at for rank in calls if rank != last)
+    return median(call.began for rank, call in calls.items() if rank != last) < ends
 
 
 def _bursts(timeline: Timeline) -> set[int]:
@@ -233,7 +250,7 @@ def _waits(group: Group) -> dict[RankId, list[tuple[int, int]]]:
     for calls in group.collectives():
         at = max(call.began for call in calls.values())
         for rank, call in calls.items():
-            end = min(at, at if call.ended is None else call.ended)
+            end = call.began + _wait(call, at)
             begin = max(call.began, found[rank][-1][1] if found[rank] else call.began)
             if end > begin:
                 found[rank].append((begin, end))
@@ -284,13 +301,15 @@ def judge(paces: Mapping[RankId, Pace]) -> tuple[Verdict, dict[str, Any]]:
     known = next((each for each in lacking if len(turns_of(each)) >= FEWEST), None)
     if known is not None:
         return _incomplete(known), {}
-    if pacing is not None and not (starved and pacing.share < LEAST_STARVED):
-        return _slow(pacing, found, paces)
+    if pacing is not None:
+        confined = _processors(pacing, paces)
+        if not starved or confined or pacing.share >= LEAST_STARVED:
+            return _slow(pacing, found, confined)
     return _nobody(groups, paces), {}
 
 
 def _slow(
-    pacing: Pacing, found: Excess | None, paces: Mapping[RankId, Pace]
+    pacing: Pacing, found: Excess | None, evidence: Sequence[str]
 ) -> tuple[Verdict, dict[str, Any]]:
     where = "" if found is None else _where(found)
     which = f"{pacing.last_in:.0%} of {pacing.waited} collectives that ranks have waited for"
@@ -298,7 +317,7 @@ def _slow(
     verdict = Verdict(
         f"rank {named_ids([pacing.rank])} {numbers}{where}",
         (Suspect((pacing.rank,), (found.spot.frame,) if found else ()),),
-        (*_processors(pacing, paces),),
+        tuple(evidence),
         f"dap-mux console, then `cast {named_ids([pacing.rank])} where`" if found is None else "",
         "slow-rank",
     )

@@ -21,6 +21,7 @@ SWITCH = "dap_mux.rank.comm.switch"
 C10D = "torch.distributed.distributed_c10d"
 MAX_CHARS = 60_000  # debugpy cuts longer results, and cut JSON is none
 MOST_CALLS = 900
+MOST_PAUSES = 10_000  # a forked child has the callback, and no thread that would take it away
 INTERVAL_S, LATER_S = 0.01, 0.05
 SHORT_S, STUCK_S, LONG_S = 4.0, 8.0, 20.0
 ENOUGH = 24
@@ -124,15 +125,15 @@ class Look(threading.Thread):
         """Note a pause; the garbage collection calls this, in whatever thread it runs."""
         if phase == "start":
             self._collecting = _now()
-        elif self._collecting:
+        elif self._collecting and len(self._pauses) < MOST_PAUSES:
             self._pauses.append((self._collecting, _now()))
 
     def _end(self) -> None:
         with suppress(ValueError):
             gc.callbacks.remove(self._collects)
         own = self._own
-        if own is not None and self._switch.watch() is own and own.mode == "time":
-            self._switch.end()
+        if own is not None and self._switch.watch() is own and self._switch.mode() == "time":
+            self._switch.begin("off", self._failed)
 
     def told(self) -> dict[str, Any]:
         """Return the fields of `Pace`, in dap_mux/pure/insight/numerics/pace.py."""
@@ -163,7 +164,7 @@ class Look(threading.Thread):
         }
 
     def _told(self, call: Any, groups: Any, kinds: Any, lines: Any) -> tuple[Any, ...]:
-        ended = call.ended // 1000 or self._ends.get(call) or (None if call.is_open else self.ended)
+        ended = call.ended // 1000 or self._ends.get(call) or (None if call.is_open else _now())
         return (
             groups.place(call.group),
             kinds.place(call.kind),
