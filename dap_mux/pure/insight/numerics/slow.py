@@ -213,10 +213,14 @@ class Excess(NamedTuple):
 
 
 def excess(pacing: Pacing) -> Excess | None:
-    """Return where most of the time goes, None where no sample tells."""
+    """Return where most of the time goes, None where no sample tells.
+
+    From the first turn on: what came before is the job's start.
+    """
     waits, timelines = _waits(pacing.group), pacing.group.timelines
     busy = median(one.starving for rank, one in timelines.items() if rank != pacing.rank)
-    profiles = {rank: _profile(one, waits[rank], busy) for rank, one in timelines.items()}
+    begin = min(turn.began for turn in pacing.own)
+    profiles = {rank: _profile(one, waits[rank], busy, begin) for rank, one in timelines.items()}
     own = profiles.pop(pacing.rank)
     usual = [_by_cause(each) for each in profiles.values()]
     more = {
@@ -257,14 +261,17 @@ def _waits(group: Group) -> dict[RankId, list[tuple[int, int]]]:
     return found
 
 
-def _profile(timeline: Timeline, waits: Sequence[tuple[int, int]], busy: float) -> Counter[Spot]:
+def _profile(
+    timeline: Timeline, waits: Sequence[tuple[int, int]], busy: float, since: int
+) -> Counter[Spot]:
     """Return how long a rank was where; what it lacks of a processor more than others is a place.
 
-    `busy`: their `starving`; more work has more of that, too.
+    `busy`: their `starving`; more work has more of that, too. `since`: from when on.
     """
     more = max(0.0, 1 - busy / timeline.starving) if timeline.starving else 0.0
     found: Counter[Spot] = Counter()
-    for (begin, *_), (end, spot, starved) in pairwise(timeline.samples):
+    samples = [sample for sample in timeline.samples if sample[0] >= since]
+    for (begin, *_), (end, spot, starved) in pairwise(samples):
         collecting = _common(begin, end, timeline.pauses)
         left = max(0, end - begin - collecting - _common(begin, end, waits))
         without = max(0, int(more * min(starved, left)))

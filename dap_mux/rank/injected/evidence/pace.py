@@ -202,8 +202,9 @@ def _scheduled() -> tuple[int, int]:
 
 
 def _processors() -> int:
+    """Return how many the main thread may use: its number is that of the process."""
     affinity = getattr(os, "sched_getaffinity", None)  # Linux only
-    return len(affinity(0)) if affinity is not None else os.cpu_count() or 0
+    return len(affinity(os.getpid())) if affinity is not None else os.cpu_count() or 0
 
 
 def _boot() -> str:
