@@ -29,6 +29,7 @@ class Settings(Struct, frozen=True):
     start ranks again; inf: until the job is over.
     `swallows_exceptions`: the framework of ranks to come is known to, see `Traits`.
     `ranks_from_client`: the first controller's `attach` or `launch` says who the ranks are.
+    `catch_nan`: ranks stop at values that are not finite; `locate`: and name the line.
     `key`: a secret by which ranks know this session again when its connection has broken.
     """
 
@@ -54,6 +55,8 @@ class Settings(Struct, frozen=True):
     clock_patience: float = 0.0  # a stop that lasts longer threatens the job; 0: nobody is asked
     library_patience: float = 0.0  # after which ranks are asked what torch knows; 0: never
     redial_timeout: float = 15.0
+    catch_nan: bool = False
+    locate: bool = False
     owns_job: bool = False
     lingers: float = 0.0
     swallows_exceptions: bool = False

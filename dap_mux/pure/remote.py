@@ -271,6 +271,14 @@ def switch_comm(source: str, mode: str) -> str:
     return call(source, "switch", repr(mode))
 
 
+# Stops at values that are not finite, by `injected.not_finite_switch`.
+
+
+def arm_for_not_finite(source: str, stops: bool, locates: bool) -> str:
+    """Return an expression whose value is what keeps a rank from it, "" for nothing."""
+    return call(source, "switch", str(stops), str(locates))
+
+
 # What torch knows in a rank, by `injected.torch_state`.
 
 COMPILED: Final = "torch.compile has compiled"  # in a breakpoint's message

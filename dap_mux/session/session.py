@@ -160,6 +160,8 @@ def settings_of(
         step_grace=config.step_grace,
         request_timeout=config.request_timeout,
         release_after=config.release_after,
+        catch_nan=config.catch_nan,
+        locate=config.locate,
         owns_job=owns_job,
         ranks_from_client=ranks_from_client,
         redirect_output=owns_job,

@@ -357,6 +357,20 @@ def test_a_wait_in_a_condition_is_ended(play: Play, count: int) -> None:
     assert not client.of("stopped")
 
 
+@ONE_OR_MORE
+def test_a_value_that_is_not_finite_is_told(play: Play, count: int) -> None:
+    """Once for each rank, and once for all where all have one in the same step."""
+    book, client = play.attached(count)
+    everybody_says(book, "dapMuxNotFinite", text="3 of 4", step=2, place="a.py:1 f", made="")
+    everybody_says(book, "dapMuxNotFinite", text=7)
+    told = [body["output"] for body in client.of("output")]
+    assert (
+        len([each for each in told if "not finite: 3 of 4, at a.py:1 f; to see" in each]) == count
+    )
+    together = [each for each in told if "at once, in step 2" in each]
+    assert len(together) == (count > 1)
+
+
 def test_a_rank_that_tells_more_of_itself_is_news(play: Play) -> None:
     """A launcher knows of ranks before they have a process: its pid comes later."""
     book, client = play.attached(2, events=["ranks"])

@@ -55,6 +55,7 @@ class Breakpoints:
         self._core = core
         self._files = files
         files.changed.add(self.file_changed)
+        self.ours_chosen: Listeners[[Rank, frozenset[str]]] = Listeners()  # filters of our own
         self.touched: Listeners[[]] = Listeners()  # the result of `described` may have changed
         self._store = BreakpointStore()
         self._ids = 0
@@ -330,7 +331,9 @@ class Breakpoints:
                 return
             if self._store.exceptions:
                 self._send_exceptions([rank])
-            elif rank.endpoint.traits.swallows_exceptions:
+                return
+            self.ours_chosen.tell(rank, frozenset())
+            if rank.endpoint.traits.swallows_exceptions:
                 to_ranks.ask(self._core, rank, "setExceptionBreakpoints", SWALLOWED, lambda _: None)
 
         to_ranks.when_answered(self._core, rank, "evaluate", send)
@@ -344,8 +347,9 @@ class Breakpoints:
         command = "setExceptionBreakpoints"
         requests = to_ranks.Round(self._core, command, self._exceptions_set)
         for rank in ranks:
-            wanted = filters[rank.endpoint.traits.swallows_exceptions].of(rank.rank_id)
-            requests.ask(rank, Broadcast(command, wanted))
+            chosen = filters[rank.endpoint.traits.swallows_exceptions]
+            requests.ask(rank, Broadcast(command, chosen.of(rank.rank_id)))
+            self.ours_chosen.tell(rank, chosen.ours(rank.rank_id))
 
     def _exceptions_set(self, rank: Rank, _: Reply) -> None:
         self._acks.arrived(rank, EXCEPTIONS)

@@ -15,6 +15,7 @@ from dap_mux.engine.outputs import ToRank
 from dap_mux.engine.state.rank import Rank, Reply
 from dap_mux.engine.state.session import SessionState
 from dap_mux.pure.protocol.messages import Body, Event, encode, raw
+from dap_mux.pure.protocol.types import LOCATED, NOT_FINITE
 from dap_mux.pure.rank_sets import RankId, RankSetError, World, split_prefix, substitute
 from dap_mux.pure.rank_sets.world import DebuggeeId, label, rank_of, worker_of
 from dap_mux.pure.remote import MAX_PARSED_CHARS, InjectedSources, call, syntax_problem
@@ -313,6 +314,7 @@ def _each(texts: Iterable[str]) -> Iterator[str]:
 MODES: Final = {"raised": "always", "uncaught": "unhandled", "userUnhandled": "userUnhandled"}
 STRENGTH: Final = ("never", "unhandled", "userUnhandled", "always")
 EVERYTHING: Final = [{"names": ["Python Exceptions"]}]
+OURS: Final = frozenset({NOT_FINITE, LOCATED})
 NO_CONDITIONS: Final = (
     "debugpy does not support conditions for exceptions; only a rank set is allowed here"
 )
@@ -329,12 +331,16 @@ class ExceptionFilters:
 
     def of(self, rank: RankId) -> Body:
         """Return `setExceptionBreakpoints` arguments for one rank."""
-        filters = list(dict.fromkeys(self._names(rank)))
+        filters = [name for name in dict.fromkeys(self._names(rank)) if name not in OURS]
         options = [one for each, _ in self._asked for one in each.get("exceptionOptions") or []]
         if not options:
             return {"filters": filters}
         options += [{"path": EVERYTHING, "breakMode": MODES[f]} for f in filters if f in MODES]
         return {"filters": filters, "exceptionOptions": sorted(options, key=_strength)}
+
+    def ours(self, rank: RankId) -> frozenset[str]:
+        """Return those of our own for one rank."""
+        return OURS.intersection(self._names(rank))
 
     def _names(self, rank: RankId) -> Iterator[str]:
         for arguments, selections in self._asked:

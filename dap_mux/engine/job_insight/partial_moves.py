@@ -62,6 +62,14 @@ class PartialMoves:
         if move.ranks:
             self._wait(move)
 
+    def stops_alone(self) -> None:
+        """A rank stops without our asking, in its turn at a collective: the others may wait."""
+        ranks = [rank for rank in self._core.sorted_mains() if rank.phase.live and not rank.stopped]
+        move = _Move({rank.id for rank in ranks if rank.id not in self._moves})
+        if move.ranks:
+            self._moves.update(dict.fromkeys(move.ranks, move))
+            self._wait(move)
+
     def _look_at(self, rank: Rank, move: _Move) -> None:
         """Add a rank that ran on just now to `move`."""
         if not rank.phase.live:

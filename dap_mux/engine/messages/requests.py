@@ -15,6 +15,7 @@ from dap_mux.pure.endpoint import Traits
 from dap_mux.pure.errors import PeerFault, StaleHandle, UsageError
 from dap_mux.pure.protocol.arguments import NoArguments
 from dap_mux.pure.protocol.messages import Body, Message, raw
+from dap_mux.pure.protocol.types import LOCATED, NOT_FINITE
 from dap_mux.pure.protocol.validation import check
 
 Handler: TypeAlias = Callable[[ClientRequest], None]
@@ -174,6 +175,21 @@ FILTERS: Final[list[Body]] = [
     },
 ]
 USER_UNHANDLED: Final = "userUnhandled"
+OUR_FILTERS: Final[list[Body]] = [
+    {
+        "filter": NOT_FINITE,
+        "label": "Not Finite",
+        "default": False,
+        "description": "Break before a rank sends NaN or infinity, or an optimizer steps to them.",
+    },
+    {
+        "filter": LOCATED,
+        "label": "Not Finite: Locate",
+        "default": False,
+        "description": "The same, and name the line that made them: each operation is looked at.",
+    },
+]
+"""Those that the session adds to the ranks' own."""
 DEFAULT_EXCEPTIONS: Final[Body] = {"filters": ["uncaught"]}
 SWALLOWED: Final[Body] = {"filters": ["uncaught", USER_UNHANDLED]}
 """The filters for ranks of a framework that swallows exceptions, until a client chooses others."""
@@ -312,6 +328,6 @@ def _filters(offers: list[Body]) -> list[Body]:
     """Return the filters that every rank has, in the first one's words."""
     lists = [offer[FILTERS_KEY] for offer in offers]
     if not lists:
-        return FILTERS
+        return [*FILTERS, *OUR_FILTERS]
     common = set.intersection(*({item["filter"] for item in items} for items in lists))
-    return [item for item in lists[0] if item["filter"] in common]
+    return [item for item in lists[0] if item["filter"] in common] + (OUR_FILTERS if common else [])

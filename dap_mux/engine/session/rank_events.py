@@ -32,6 +32,7 @@ from dap_mux.pure.protocol.rank_messages import (
     ActorTold,
     Held,
     Marked,
+    NotFinite,
     Served,
     Stopped,
     Threads,
@@ -59,6 +60,7 @@ class RankEvents(Struct, eq=False):
     _capabilities: Capabilities
     _output: RankOutput
     actor_told: Listeners[[Rank, ActorTold]] = field(default_factory=Listeners)
+    not_finite: Listeners[[Rank, NotFinite]] = field(default_factory=Listeners)
     # By hash, because names may be long.
     _loaded: Recent[int, None] = field(default_factory=lambda: Recent(MAX_LOADED))
 
@@ -367,6 +369,9 @@ WHOLE: Final[Mapping[str, EventHandler | None]] = {
     "debugpySockets": RankEvents.sockets,
     "dapMuxServed": RankEvents.served,
     "dapMuxMark": RankEvents.marked,
+    "dapMuxNotFinite": lambda events, rank, body: events.not_finite.tell(
+        rank, read_data(body, NotFinite)
+    ),
     "debugpyAttach": RankEvents.child,
     "debugpyWaitingForServer": None,
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 from dap_mux.frontends.console.breakpoints import Breakpoint
 from dap_mux.frontends.console.context import Context
@@ -64,3 +65,27 @@ def _show(console: Context, breakpoints: Iterable[Breakpoint]) -> None:
 
 def _rank(row: Row) -> RankId:
     return row["group"], row["rank"]
+
+
+NOT_FINITE: Final = "notFinite"  # exception filters of the session's own
+LOCATED: Final = "notFiniteLocated"
+
+
+async def catch(on: bool, console: Context, rest: str) -> None:
+    """`catch nan`, `uncatch nan`. Raises UsageError."""
+    if rest not in ("nan", "inf"):
+        raise UsageError(f"usage: {'catch' if on else 'uncatch'} nan")
+    await console.client.catch(NOT_FINITE, on=on)
+    if not on:
+        await console.client.catch(LOCATED, on=False)
+    console.screen.say(f"{'ranks stop' if on else 'no rank stops'} at values that are not finite")
+
+
+async def locate(console: Context, rest: str) -> None:
+    """`locate`, `locate on`, `locate off`. Raises UsageError."""
+    if rest not in ("", "on", "off"):
+        raise UsageError("usage: locate [on|off]")
+    await console.client.catch(LOCATED, on=rest != "off")
+    off = "lines that make values which are not finite are no longer named"
+    on = "ranks stop at values that are not finite, and name the line, from their next step on"
+    console.screen.say(off if rest == "off" else on)

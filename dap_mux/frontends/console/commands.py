@@ -10,7 +10,15 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from dap_mux.frontends.console.breakpoint_commands import break_, clear, condition, ignore, switch
+from dap_mux.frontends.console.breakpoint_commands import (
+    break_,
+    catch,
+    clear,
+    condition,
+    ignore,
+    locate,
+    switch,
+)
 from dap_mux.frontends.console.comm import comm
 from dap_mux.frontends.console.context import (
     RANKS_TIMEOUT_S,
@@ -413,6 +421,9 @@ COMMANDS: Final[tuple[Command, ...]] = (
     Command("enable N", "have it stop ranks again", partial(switch, "enable")),
     Command("condition N [CONDITION]", "change a breakpoint's condition", condition),
     Command("ignore N [COUNT]", "pass a breakpoint COUNT times", ignore),
+    Command("catch nan", "stop ranks before they send NaN or infinity", partial(catch, True)),
+    Command("uncatch nan", "do so no more", partial(catch, False)),
+    Command("locate [on|off]", "the same, and name the line that made them", locate),
     Command("pause [RANKS]", "pause running ranks", pause),
     Command("back", "go to the stop before, in a recording", back),
     Command(

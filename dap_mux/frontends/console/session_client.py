@@ -140,6 +140,8 @@ class SessionClient:
         self._changed = asyncio.Event()
         self._attached = False
         self._exceptions = True
+        self._filters: list[str] = []  # exception filters that debuggers stop at by default
+        self._own_filters: set[str] = set()
         self._dap.on_event.append(self._on_event)
 
     async def request(
@@ -206,13 +208,20 @@ class SessionClient:
         `exceptions`: whether ranks stop at those that a debugger stops at by default.
         """
         self._exceptions = exceptions
-        await self._dap.handshake(
+        capabilities = await self._dap.handshake(
             {"events": ["ranks", "lease"], "valuesAcrossRanks": "off", **credentials},
             breakpoints=breakpoints,
             exception_filters=DEFAULT_FILTERS if exceptions else (),
             client_id=name,
         )
+        self._filters = default_filters(capabilities) if exceptions else []
         await self.follow()
+
+    async def catch(self, name: str, *, on: bool) -> None:
+        """Set or remove an exception filter of the session's own: `notFinite` or the like."""
+        (self._own_filters.add if on else self._own_filters.discard)(name)
+        wanted = {"filters": [*self._filters, *sorted(self._own_filters)]}
+        await self.request("setExceptionBreakpoints", wanted)
 
     async def follow(self) -> None:
         """Keep the rows from now on, and no events; for a client that has attached by itself."""
@@ -262,7 +271,8 @@ class SessionClient:
             for observer in self._observers:
                 observer.output(body)
         elif name == "capabilities" and FILTERS_KEY in body.get("capabilities", {}):
-            filters = default_filters(body["capabilities"]) if self._exceptions else []
+            self._filters = default_filters(body["capabilities"]) if self._exceptions else []
+            filters = [*self._filters, *sorted(self._own_filters)]
             self._dap.send("setExceptionBreakpoints", {"filters": filters})
         elif name == "terminated":
             gone = all(row["state"] == "exited" for row in self.ranks.rows.values())

@@ -213,6 +213,20 @@ class Held(Struct, gc=False):
     function: Annotated[str, msgspec.Meta(max_length=MAX_NAME)] = ""
 
 
+class NotFinite(Struct):
+    """Our `dapMuxNotFinite` event: the rank is about to stop (`rank.comm.not_finite`).
+
+    `place`: where; `made`: where the value was made, "" where that is not known. `stops`: whether
+    it stops, else others have sent it what is not finite.
+    """
+
+    text: Annotated[str, msgspec.Meta(max_length=MAX_COMPARED)]
+    step: Annotated[int, msgspec.Meta(ge=0, le=2**53)] = 0
+    place: Annotated[str, msgspec.Meta(max_length=MAX_COMPARED)] = ""
+    made: Annotated[str, msgspec.Meta(max_length=MAX_COMPARED)] = ""
+    stops: bool = True
+
+
 class ChildWaits(Struct):
     """debugpy's `debugpyAttach` event, and the configuration of a `startDebugging` request."""
 
@@ -239,6 +253,7 @@ EVENTS: Final[Mapping[str, type[Struct]]] = {
     "dapMuxServed": Served,
     "dapMuxMark": Marked,
     "dapMuxHeld": Held,
+    "dapMuxNotFinite": NotFinite,
 }
 
 

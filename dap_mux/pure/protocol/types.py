@@ -47,6 +47,11 @@ class ArrayArguments(Struct):
     timeout: Limit = 5.0  # s
 
 
+# Exception filters that debugpy does not know: the session switches them on in the ranks.
+NOT_FINITE: Final = "notFinite"
+LOCATED: Final = "notFiniteLocated"
+
+
 class ListArguments(Struct):
     """Our `list`."""
 

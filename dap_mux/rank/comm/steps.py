@@ -48,11 +48,15 @@ class Step:
 
 
 class Steps:
-    """Follows all optimizers. `last`: the steps that are over. `ended`: who is told of each."""
+    """Follows all optimizers. `last`: the steps that are over. `ended`: who is told of each.
+
+    `looking`: who is told of `gradient` before and `parameter` after each step, with their names.
+    """
 
     def __init__(self, record: Record, fails: Callable[[Exception], object]) -> None:
         self.last: deque[Step] = deque(maxlen=MAX_STEPS)
         self.ended: list[Callable[[Step], object]] = []
+        self.looking: list[Callable[[str, Step, list[tuple[str, Any]]], object]] = []
         self.mode = "time"
         self.whole = False
         """Whether `before` is known of each step."""
@@ -84,6 +88,7 @@ class Steps:
                 given = [(name, each.grad) for name, each in parameters if each.grad is not None]
                 now.gradients = {name: _hash_or_zero(gradient) for name, gradient in given}
                 now.tensors = {name: _address(gradient) for name, gradient in given}
+            self._show("gradient", now, optimizer)
         except Exception as error:  # noqa: BLE001  (the program goes on)
             self._fails(error)
 
@@ -99,12 +104,24 @@ class Steps:
                 return
             if self.mode == "hash":
                 now.after = {name: _hash(each) for name, each in self._named(optimizer)}
+            self._show("parameter", now, optimizer)
             self.last.append(now)
             self._record.step += 1
             for tell in [*self.ended]:
                 tell(now)
         except Exception as error:  # noqa: BLE001
             self._fails(error)
+
+    def _show(self, what: str, step: Step, optimizer: Any) -> None:
+        if self.looking:
+            with unseen():
+                named = [
+                    (name, _local(each.grad if what == "gradient" else each))
+                    for name, each in self._named(optimizer)
+                    if what == "parameter" or each.grad is not None
+                ]
+            for tell in [*self.looking]:
+                tell(what, step, named)
 
     def _named(self, optimizer: Any) -> Iterator[tuple[str, Any]]:
         """Yield an optimizer's parameters, by the names that their module has for them."""

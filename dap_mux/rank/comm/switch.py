@@ -36,6 +36,7 @@ class _State:
         self.finder: _Finder | None = None
         self.mpi: MpiWatch | None = None
         self.mpi_finder: _Finder | None = None
+        self.waiting: list[Callable[[], object]] = []
 
 
 _state = _State()
@@ -129,6 +130,9 @@ def _start(log: Callable[[str], object]) -> None:
             _state.steps = Steps(watch.record, watch.fails)
         _take_mode()
         _begin_trace(watch)
+        waiting, _state.waiting = _state.waiting, []
+        for call in waiting:
+            call()
         atexit.register(end)  # works are let go of while torch is still whole
     except Exception as error:  # noqa: BLE001  (private parts of torch: the job goes on)
         _state.mode = "off"
@@ -190,6 +194,14 @@ def mpi() -> MpiWatch | None:
 def mode() -> str:
     """Return the mode that is wanted, one of `environ.COMM_MODES`."""
     return _state.mode
+
+
+def when_started(call: Callable[[], object]) -> None:
+    """Call this once the watch has begun."""
+    if _state.watch is not None:
+        call()
+    else:
+        _state.waiting.append(call)
 
 
 def record() -> Record | None:

@@ -202,6 +202,8 @@ class Config(Struct, frozen=True):
     tls_key: Path | None
     tls_ca: Path | None
     insecure: bool
+    catch_nan: bool
+    locate: bool
     show_secrets: bool
     origins: Mapping[str, Origin]
 

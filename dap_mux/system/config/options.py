@@ -269,6 +269,10 @@ OPTIONS: tuple[Option, ...] = (
            JOIN, "connect by TLS; the certificate (PEM) that verifies the session's"),
     Option("insecure", TRUTH, False,
            (*ALL, *JOIN), "allow addresses beyond loopback with only a token, without TLS"),
+    Option("catch_nan", TRUTH, False,
+           ALL, "ranks stop before they send NaN or infinity, or step to them"),
+    Option("locate", TRUTH, False,
+           ALL, "the same, and each operation is looked at: the line that made them is named"),
     Option("show_secrets", TRUTH, False,
            ("mcp",), "show a coding agent secrets in values, output and sources"),
 )

@@ -42,6 +42,8 @@ GOOD: dict[str, tuple[str, object]] = {
     "tls_key": ("/etc/tls/key.pem", Path("/etc/tls/key.pem")),
     "tls_ca": ("/etc/tls/ca.pem", Path("/etc/tls/ca.pem")),
     "insecure": ("yes", True),
+    "catch_nan": ("yes", True),
+    "locate": ("1", True),
     "show_secrets": ("on", True),
 }
 BAD = {
@@ -70,6 +72,8 @@ BAD = {
     "tls_key": " ",
     "tls_ca": "",
     "insecure": "perhaps",
+    "catch_nan": "inf",
+    "locate": "here",
     "show_secrets": "some",
 }
 

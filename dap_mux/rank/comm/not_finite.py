@@ -1,0 +1,250 @@
+"""Stops this rank where it is about to send, or to step to, what is not finite: alone, and there.
+
+Nothing is sent before the debugger lets it continue. `arm` and `disarm` are called by the session.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+import threading
+from importlib import import_module
+from importlib.util import find_spec
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from dap_mux.rank import environ
+from dap_mux.rank.comm import session, switch
+from dap_mux.rank.comm.locate import Locator, Origin, counts_of
+from dap_mux.rank.comm.looks import is_finite
+from dap_mux.rank.comm.operators import tensors_in
+from dap_mux.rank.comm.record import C10D, Call, place_of, user_frame
+from dap_mux.rank.ready import say
+
+if TYPE_CHECKING:  # a rank may have Python 3.8
+    from collections.abc import Callable
+
+EVENT = "dapMuxNotFinite"
+LESS = ("off", "time")
+"""Modes of the watch in which nothing is looked at."""
+MAX_NAMES = 3
+MIN_SCALE = 1.0
+"""A gradient scaler looks for the largest scale that does not overflow; below, it never ends."""
+
+
+class NotFinite(Exception):
+    """What the debugger shows at such a stop; nobody raises it."""
+
+
+NotFinite.__qualname__ = "Not finite"  # what clients show
+
+
+class _Guard:
+    """Looks, from `arm` to `disarm`. `spoilt`: the last step in which something was not finite."""
+
+    def __init__(self, log: Callable[[str], object], *, locates: bool) -> None:
+        self._log = log
+        self._before = switch.mode()
+        self.locates = locates
+        self._locator: Locator | None = None
+        self._spoilt = -2
+        self._plain_backward: Any = None
+        self._backward: Any = None
+
+    def begin(self) -> None:
+        """Look once torch is there."""
+        if self._before in LESS:
+            switch.begin("finite", self._log)
+        switch.when_started(self._begin)
+
+    def _begin(self) -> None:
+        if self not in _guards:
+            return  # it has ended before torch came
+        watch, steps = switch.watch(), switch.steps()
+        if watch is not None:
+            watch.sending.append(self._sends)
+        if steps is not None:
+            steps.looking.append(self._steps)
+            steps.ended.append(self._stepped)
+        autograd: Any = sys.modules["torch"].autograd
+        backward = self._plain_backward = autograd.backward
+
+        def look_and_backward(tensors: Any, *arguments: Any, **named: Any) -> Any:
+            self._begins_backward(tensors)
+            return backward(tensors, *arguments, **named)
+
+        autograd.backward = self._backward = look_and_backward
+        if self.locates:
+            self._enter()
+
+    def end(self) -> None:
+        """Look no more."""
+        watch, steps = switch.watch(), switch.steps()
+        if watch is not None and self._sends in watch.sending:
+            watch.sending.remove(self._sends)
+        if steps is not None and self._steps in steps.looking:
+            steps.looking.remove(self._steps)
+            steps.ended.remove(self._stepped)
+        autograd: Any = sys.modules["torch"].autograd if self._backward else None
+        if autograd is not None and autograd.backward is self._backward:
+            autograd.backward = self._plain_backward
+        if self._locator is not None:
+            self._locator.end()
+        if self._before in LESS:
+            switch.begin(self._before, self._log)
+
+    def _enter(self) -> None:
+        try:
+            if self._locator is None:
+                self._locator = Locator()
+            self._locator.enter()
+        except Exception as error:  # noqa: BLE001  (private parts of torch: the job goes on)
+            self.locates = False
+            version = sys.modules["torch"].__version__
+            self._log(f"cannot locate with torch {version}: {type(error).__name__}: {error}")
+
+    def _stepped(self, step: Any) -> None:
+        if self.locates:
+            self._enter()
+        if self._locator is not None:
+            self._locator.step = step.number + 1
+
+    def _begins_backward(self, tensors: Any) -> None:
+        try:
+            bad = [each for each in tensors_in([tensors]) if not is_finite(each)]
+            record = switch.record()
+            if bad and record is not None and not _is_scaling():
+                self._stop(record.step, bad, counts_of(bad), "the loss", "before backward()")
+        except Exception as error:  # noqa: BLE001  (private parts of torch and debugpy)
+            self._log(f"cannot look at its loss: {type(error).__name__}: {error}")
+
+    def _sends(self, call: Call, bad: list[Any]) -> None:
+        nan, infinite, of = counts_of(bad)
+        backward = _in_backward()
+        # A buffer that masks attention is infinite, and sent to all.
+        if (call.kind == "broadcast" and not nan) or (backward and _is_scaling()):
+            return
+        what = "a gradient bucket" if backward and call.kind == "all_reduce" else "its input"
+        before = f"before {call.kind} #{call.number} of group {call.group[1] or call.group[0]}"
+        self._stop(call.step, bad, (nan, infinite, of), what, before)
+
+    def _steps(self, what: str, step: Any, named: list[tuple[str, Any]]) -> None:
+        bad = [(name, each) for name, each in named if not is_finite(each)]
+        if bad and what == "gradient" and self._has_summed(step.number):
+            # Others' parts are in it, and its own was looked at: who stops is who made it.
+            self._spoilt = step.number
+            text = f"{what} {bad[0][0]}, as it came out of a collective"
+            session.tell(EVENT, {"text": text, "step": step.number, "stops": False})
+        elif bad:
+            names = ", ".join(name for name, _ in bad[:MAX_NAMES])
+            more = f" and {len(bad) - MAX_NAMES} more" if len(bad) > MAX_NAMES else ""
+            tensors = [each for _, each in bad]
+            when = f"{'before' if what == 'gradient' else 'after'} {step.optimizer}.step()"
+            self._stop(step.number, tensors, counts_of(tensors), f"{what} {names}{more}", when)
+
+    def _has_summed(self, step: int) -> bool:
+        record = switch.record()
+        calls = [*record.last] if record is not None else []
+        return any(call.step == step and "reduce" in call.kind for call in calls)
+
+    def _stop(
+        self, step: int, bad: list[Any], counts: tuple[int, int, int], what: str, when: str
+    ) -> None:
+        spoilt, self._spoilt = self._spoilt, step
+        if step - spoilt <= 1:
+            return  # it has stopped for this, which goes on
+        origin = self._locator.origin_of(bad) if self._locator is not None else None
+        shape = f"{str(bad[0].dtype).replace('torch.', '')} {[*bad[0].shape]}"
+        text = f"{_amount(counts)} of {what} ({shape}) {when}, step {step}"
+        if origin is not None:
+            text += f": {_made(origin)}"
+        frame = user_frame(sys._getframe()) or sys._getframe()  # noqa: SLF001
+        body = {"text": text, "step": step, "place": place_of(frame), "made": ""}
+        if origin is not None:
+            body["made"] = origin.place
+        if session.tell(EVENT, body):
+            _suspend(frame, NotFinite(text))
+        else:
+            self._log(f"not finite: {text} ({place_of(frame)})")
+
+
+def _amount(counts: tuple[int, int, int]) -> str:
+    nan, infinite, of = counts
+    kinds = [f"{count} {kind}" for count, kind in ((nan, "NaN"), (infinite, "inf")) if count]
+    return f"{nan + infinite} of {of} elements ({', '.join(kinds)})"
+
+
+def _made(origin: Origin) -> str:
+    """Return `made by log at model.py:40 in net.head (step 12): 3 of 256 …; its input: …`."""
+    path, _, line = origin.place.partition(" ")[0].rpartition(":")
+    module = f" in {origin.module}" if origin.module else ""
+    verb = "given to" if origin.given else "made by"
+    text = f"{verb} {origin.operation} at {path}:{line}{module} (step {origin.step}): "
+    text += _amount(origin.counts)
+    if origin.backward:
+        text += f"; backward called at {origin.backward}"
+    return text + (f"; its inputs: {'; '.join(origin.inputs)}" if origin.inputs else "")
+
+
+def _in_backward() -> bool:
+    return bool(sys.modules["torch"]._C._current_graph_task_id() != -1)  # noqa: SLF001
+
+
+def _is_scaling() -> bool:
+    """Whether a gradient scaler looks for its scale: it leaves such a step out."""
+    for each in gc.get_objects():
+        if type(each).__name__ == "GradScaler" and each.is_enabled():
+            return bool(each.get_scale() > MIN_SCALE)
+    return False
+
+
+def _suspend(frame: Any, error: NotFinite) -> None:
+    """Suspend this thread as at an exception raised in a frame, until the debugger continues it.
+
+    Private interfaces of debugpy. `debugpy.breakpoint()` would stop at the next line only.
+    """
+    tracing: Any = import_module("dap_mux.rank.injected.attach.tracing")
+    debugger: Any = sys.modules["pydevd"].get_global_debugger()
+    kinds: Any = import_module("_pydevd_bundle.pydevd_constants")
+    handle = import_module("_pydevd_bundle.pydevd_trace_dispatch").handle_exception
+    trace = TracebackType(None, frame, frame.f_lasti, frame.f_lineno)
+    thread = threading.current_thread()
+    info = debugger.set_additional_thread_info(thread)
+    info.pydev_message = NotFinite.__qualname__
+    raised = (NotFinite, error, trace)
+    import_module("_pydevd_bundle.pydevd_frame_utils").add_exception_to_frame(frame, raised)
+    with tracing.untraced(debugger):
+        handle(debugger, thread, frame, raised, kinds.EXCEPTION_TYPE_HANDLED)
+
+
+_guards: list[_Guard] = []
+
+
+def _log(text: str) -> None:
+    say(environ.place_of(os.environ), text)
+
+
+def arm(*, locates: bool, log: Callable[[str], object] = _log) -> str:
+    """Stop from now on; return why that cannot be, "" where it can. `log` is told of failures.
+
+    `locates`: name the line, from the next step on where the program runs already.
+    """
+    if not _guards:
+        guard = _Guard(log, locates=locates)
+        _guards.append(guard)
+        guard.begin()
+    else:
+        _guards[0].locates |= locates
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return "" if find_spec("torch") is not None else "it has no torch"
+    if switch.watch() is None and C10D in sys.modules:
+        return f"its torch {torch.__version__} cannot be watched"
+    return ""
+
+
+def disarm() -> None:
+    """Stop no more."""
+    while _guards:
+        _guards.pop().end()
