@@ -14,8 +14,8 @@ from dap_mux.rank.comm.record import place_of
 if TYPE_CHECKING:  # a rank may have Python 3.8
     from collections.abc import Callable
 
-OTHERS = ("c10d", "_c10d_functional", "_dtensor", "prim", "profiler")
-"""Namespaces whose operations are calls, which the record has, or compute nothing."""
+OTHERS = ("c10d", "_c10d_functional", "_dtensor", "fsdp", "prim", "profiler")
+"""Namespaces whose operations are calls, which the record has, or only copy around these."""
 MOST_FORWARD = 200_000
 MOST_ARGUMENTS = 200
 

@@ -159,8 +159,9 @@ class _Case:
         if calls:
             return self._said("start", text, "", calls[:1], [], step=None)
         sent = self._sent_beside()
-        step = self.mine.step.number - 1 if self.mine.step.number else None
-        order, divergence = self._entered("start", text, self.mine.step.place, found, step)
+        order, divergence = self._entered(
+            "start", text, self.mine.step.place, found, self.mine.step.number or None
+        )
         if sent:
             divergence.place, divergence.also = sent, divergence.place
             divergence.evidence.append(f"other parameters were sent to all ranks at {sent}")
@@ -199,7 +200,10 @@ class _Case:
         """Its gradient is not equal: it has not been exchanged, or not with these ranks."""
         found = self._roots("gradients", (self.mine.at, self.others.at))
         calls = [root for root in found if root.what in ("group", "call")]
+        late = [root for root in found if self._is_after_backward(root)]
         chance = [root for root in found if root.what == "random" and self._uses(root)]
+        if self.sets.is_used_equally(self.name, self.a.rank, self.b.rank):
+            chance += [root for root in reversed(found) if self._mixes_chance(root)]
         exchanges = [
             trace.exchange(update, self.name)
             for trace, update in ((self.a, self.mine), (self.b, self.others))
@@ -209,6 +213,9 @@ class _Case:
         if calls:
             text = f"{self.name} got its gradient from calls that are not the same"
             return self._said("other-call", text, self._place(calls[0]), calls[:1], [])
+        if late and None in exchanges:
+            text = f"the gradient of {self.name} differs by what is done with it"
+            return self._entered("gradient", text, "", late, self.mine.step.number)
         if chance and None in exchanges:
             text = f"the gradient of {self.name} differs by chance, in what was equal"
             return self._said("gradient", text, "", chance[:1], [])
@@ -272,6 +279,22 @@ class _Case:
         line = self.a.lines[root.a or 0]
         return isinstance(line, Op) and bool(line.uses)
 
+    def _mixes_chance(self, root: Root) -> bool:
+        """Whether a rank's own chance meets what is equal."""
+        mine, others = (trace.lines[at or 0] for trace, at in ((self.a, root.a), (self.b, root.b)))
+        if root.what != "entry" or not (isinstance(mine, Op) and isinstance(others, Op)):
+            return False
+        pairs = zip(mine.uses, others.uses, strict=True)
+        return all(one == other or self.a.is_chance(one, root.at) for one, other in pairs)
+
+    def _is_after_backward(self, root: Root) -> bool:
+        """Whether it computes with a gradient once the backward pass of the step is over."""
+        if root.what not in ("entry", "own"):
+            return False
+        window = range(self.mine.since, self.mine.at)
+        backward = [at for at in window if getattr(self.a.lines[at], "forward", "")]
+        return bool(backward) and backward[-1] < (root.a or 0)
+
     def _sent_beside(self) -> str:
         values = {*self.mine.step.before.values()} - {self.mine.step.before[self.name]}
         calls = [call for _, call in self.a.calls(0, self.mine.at)]
@@ -283,7 +306,7 @@ class _Case:
         ]
         if not self.a.has_operations:
             return []
-        return roots(self.a, self.b, (values[0], values[1]), until)
+        return roots(self.a, self.b, (values[0], values[1]), until, self.name)
 
     def _place(self, root: Root) -> str:
         """Where the user's line is: of the rank that differs, where both have one."""

@@ -145,7 +145,7 @@ class Replicas:
         for ranks in equal.values():
             for other in ranks[1:]:
                 pair = ranks[0], other
-                if self._is_used_equally(name, *pair) or (
+                if self.is_used_equally(name, *pair) or (
                     self._begins_equal(name, *pair) and any(rule(name, *pair) for rule in rules)
                 ):
                     yield pair
@@ -213,7 +213,7 @@ class Replicas:
                 return False
         return True
 
-    def _is_used_equally(self, name: str, one: int, other: int) -> bool:
+    def is_used_equally(self, name: str, one: int, other: int) -> bool:
         """Whether a layer makes the same of it and of the same activations in both ranks.
 
         So it is with what tensor parallelism does not shard.

@@ -148,7 +148,10 @@ class _Runs:
                 return self._parting(at, other, text, (alone[0], alone[1]))
         if pairs:
             return self._parting(at, other, "a value that comes from outside", (at, other))
-        text = "chance" if isinstance(mine, Op) and mine.random else "what is computed here"
+        text = "what is computed here"
+        if isinstance(mine, Op) and mine.random:
+            same = mine.arguments == getattr(others, "arguments", "")
+            text = "chance" if same else "other arguments"
         return self._parting(at, other, text, (at, other))
 
     def _parting(

@@ -215,6 +215,14 @@ class RankTrace:
                 return at
         return None
 
+    def is_chance(self, value: str, before: int) -> bool:
+        """Whether a value is drawn, and at most scaled since."""
+        at = self.maker(value, before)
+        line = self.lines[at] if at is not None else None
+        if not isinstance(line, Op) or at is None or len({*line.uses}) > 1:
+            return False
+        return line.random or any(self.is_chance(each, at) for each in line.uses)
+
     def step_of(self, at: int) -> int:
         """Return how many steps have ended before a line."""
         return bisect_left(self._steps, at)

@@ -8,7 +8,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from dap_mux.pure.insight.numerics.diverge_trace import AGREE, Call, Op, RankTrace, Step
+from dap_mux.pure.insight.numerics.diverge_trace import AGREE, Call, Op, RankTrace
 
 MOST_WALKED: Final = 50_000
 
@@ -34,15 +34,22 @@ class Root(Struct, frozen=True):
 
 
 def roots(
-    a: RankTrace, b: RankTrace, values: tuple[str, str], until: tuple[int, int]
+    a: RankTrace, b: RankTrace, values: tuple[str, str], until: tuple[int, int], of: str
 ) -> list[Root]:
-    """Return where a difference of two values began, what is nearest to them first."""
+    """Return where a difference of two values began, what is nearest to them first.
+
+    `of`: the name of the parameter that they are of.
+    """
     found: dict[Root, None] = {}
     left = deque([(values, until)])
     seen: set[object] = set()
     while left and len(seen) < MOST_WALKED:
         (mine, others), (at, other_at) = left.popleft()
         makers = a.maker(mine, at), b.maker(others, other_at)
+        shards = a.parameters.get(mine, of)
+        if shards != of and shards == b.parameters.get(others):
+            found[Root("parameter", at, other_at)] = None
+            continue
         root = _root(a, b, (mine, others), makers, (at, other_at))
         if root is not None:
             found[root] = None
@@ -69,10 +76,6 @@ def _root(
         trace.lines[at] if at is not None else None
         for trace, at in zip((a, b), makers, strict=True)
     )
-    name = a.parameters.get(values[0])
-    shared = name is not None and name == b.parameters.get(values[1])
-    if shared and not isinstance(a.lines[users[0]], Step):
-        return Root("parameter", *users)
     if mine is None and others is None:
         return Root("source", *users)
     for value, at, line, extra in (
