@@ -138,6 +138,22 @@ def test_gradients_added_up_in_parts_of_the_job_only_are_the_calls_fault() -> No
     assert (found.kind, found.ranks, found.place) == ("other-call", [2, 3], "train.py:20 f")
 
 
+def test_gradients_that_travel_in_a_bucket_are_exchanged() -> None:
+    ranks = [
+        trace(
+            rank,
+            op(18, "cat", f"gw{rank}", f"flat{rank}"),
+            call(20, 1, f"flat{rank}", "flat"),
+            op(21, "slice", "flat", "gw"),
+            op(21, "copy_", f"gw{rank} gw", "gw"),
+            step(0, {"w": "gw", "v": f"gv{rank}"}, {"w": "w1", "v": f"v1-{rank}"}, 1, **BEGIN),
+        )
+        for rank in range(2)
+    ]
+    found = divergence(ranks)
+    assert (found.kind, found.tensor, found.place) == ("not-exchanged", "v", "train.py:20 f")
+
+
 def test_chance_in_what_tensor_parallel_ranks_have_in_common_is_named() -> None:
     ranks = [
         trace(

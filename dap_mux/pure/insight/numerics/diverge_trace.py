@@ -245,19 +245,18 @@ class RankTrace:
 
     def _carried(self, value: str, update: Update) -> int | None:
         """Follow a value back through what only moves or scales it, up to a call."""
-        left, seen = [(value, update.at)], {value}
+        left = [(value, update.at)]
+        seen: set[tuple[str, int]] = set()
         while left:
             value, before = left.pop()
             at = self.maker(value, before)
-            if at is None or at < update.since:
+            if at is None or at < update.since or (value, at) in seen:
                 continue
+            seen.add((value, at))
             line = self.lines[at]
             if isinstance(line, Call):
                 if line.name in REDUCES:
                     return at
             elif isinstance(line, Op) and line.plain in CARRIES:
-                for each in line.uses:
-                    if each not in seen:
-                        seen.add(each)
-                        left.append((each, at))
+                left += [(each, at) for each in line.uses]
         return None
