@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import Final, Literal
 
 from msgspec import Struct, field
@@ -289,11 +290,13 @@ class _Case:
 
     def _is_after_backward(self, root: Root) -> bool:
         """Whether it computes with a gradient once the backward pass of the step is over."""
-        if root.what not in ("entry", "own"):
-            return False
-        window = range(self.mine.since, self.mine.at)
-        backward = [at for at in window if getattr(self.a.lines[at], "forward", "")]
-        return bool(backward) and backward[-1] < (root.a or 0)
+        last = self._last_of_backward
+        return root.what in ("entry", "own") and last is not None and last < (root.a or 0)
+
+    @cached_property
+    def _last_of_backward(self) -> int | None:
+        window = range(self.mine.at, self.mine.since, -1)
+        return next((at for at in window if getattr(self.a.lines[at], "forward", "")), None)
 
     def _sent_beside(self) -> str:
         values = {*self.mine.step.before.values()} - {self.mine.step.before[self.name]}

@@ -22,6 +22,8 @@ from dap_mux.pure.insight.numerics.diverge_trace import (
 
 EXPERT: Final = re.compile(r"(?:^|\.)experts?\d*(?:\.|$)")
 """In the names of parameters that each rank has its own of."""
+LOOKED_AT: Final = 8
+"""Updates that are asked whether a gradient is exchanged."""
 ROUTES: Final = frozenset({"all_to_all", "all_to_all_single"})
 
 
@@ -114,13 +116,12 @@ class Replicas:
         for update in updates[:1]:
             if name in update.step.groups:
                 return {*trace.groups.get(update.step.groups[name], self.by_rank)}
-        found: set[int] = set()
-        for update in updates[:8]:
+        for update in updates[:LOOKED_AT]:
             at = trace.exchange(update, name)
             line = trace.lines[at] if at is not None else None
             if isinstance(line, Call):
-                found |= {*trace.groups.get(line.group, self.by_rank)}
-        return found or None
+                return {*trace.groups.get(line.group, self.by_rank)}
+        return None
 
     def _pairs(self, name: str) -> Iterator[tuple[int, int]]:
         """Yield pairs of ranks in DDP's group, or whose gradients have come out the same."""
@@ -145,6 +146,8 @@ class Replicas:
         for ranks in equal.values():
             for other in ranks[1:]:
                 pair = ranks[0], other
+                if any({*pair} <= each for each in self._sure[name]):
+                    continue
                 if self.is_used_equally(name, *pair) or (
                     self._begins_equal(name, *pair) and any(rule(name, *pair) for rule in rules)
                 ):

@@ -186,6 +186,7 @@ class RankTrace:
         self.updates: dict[str, list[Update]] = defaultdict(list)
         self.parameters: dict[str, str] = {}
         self.has_operations = any(isinstance(line, Op) for line in lines)
+        self._calls: dict[int, dict[int | str | None, int]] = {}
         self._makers: dict[str, list[int]] = defaultdict(list)
         self._steps = [at for at, line in enumerate(lines) if isinstance(line, Step)]
         since = 0
@@ -207,21 +208,24 @@ class RankTrace:
         over another.
         """
         makers = self._makers.get(value, [])
-        for at in reversed(makers[: bisect_left(makers, before)]):
-            line = self.lines[at]
+        for index in range(bisect_left(makers, before) - 1, -1, -1):
+            line = self.lines[makers[index]]
             if isinstance(line, Call) and value not in line.inputs:
-                return at
+                return makers[index]
             if isinstance(line, Op) and (value not in line.uses or line.plain in OVERWRITES):
-                return at
+                return makers[index]
         return None
 
     def is_chance(self, value: str, before: int) -> bool:
         """Whether a value is drawn, and at most scaled since."""
-        at = self.maker(value, before)
-        line = self.lines[at] if at is not None else None
-        if not isinstance(line, Op) or at is None or len({*line.uses}) > 1:
-            return False
-        return line.random or any(self.is_chance(each, at) for each in line.uses)
+        while (at := self.maker(value, before)) is not None:
+            line = self.lines[at]
+            if not isinstance(line, Op) or len({*line.uses}) > 1:
+                return False
+            if line.random or not line.uses:
+                return line.random
+            value, before = line.uses[0], at
+        return False
 
     def step_of(self, at: int) -> int:
         """Return how many steps have ended before a line."""
@@ -237,11 +241,22 @@ class RankTrace:
     def exchange(self, update: Update, name: str) -> int | None:
         """Return the last call that a parameter's gradient went through before an update."""
         gradient = update.step.gradients.get(name, "")
-        address = update.step.tensors.get(name)
-        for at, call in reversed([*self.calls(update.since, update.at)]):
-            if call.name in REDUCES and (address in call.tensors or gradient in call.outputs):
-                return at
+        calls = self._calls_of(update)
+        for key in (update.step.tensors.get(name), gradient):
+            if key in calls:
+                return calls[key]
         return self._carried(gradient, update)
+
+    def _calls_of(self, update: Update) -> dict[int | str | None, int]:
+        """Return the last call of an update by the addresses it takes and the values it makes."""
+        if update.at not in self._calls:
+            known: dict[int | str | None, int] = {}
+            for at, call in self.calls(update.since, update.at):
+                if call.name in REDUCES:
+                    known.update(dict.fromkeys([*call.tensors], at))
+                    known.update(dict.fromkeys(filter(None, call.outputs), at))
+            self._calls[update.at] = known
+        return self._calls[update.at]
 
     def _carried(self, value: str, update: Update) -> int | None:
         """Follow a value back through what only moves or scales it, up to a call."""
