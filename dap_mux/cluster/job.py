@@ -21,7 +21,7 @@ from anyio import to_thread
 from dap_mux.cluster.records import RankRecord, record_of
 from dap_mux.pure.errors import DapMuxError
 from dap_mux.pure.printable import printable
-from dap_mux.rank.environ import COMM, COMM_FILE, POST_MORTEM
+from dap_mux.rank.environ import POST_MORTEM
 from dap_mux.rank.ready import failure_file
 from dap_mux.rank.starter import starter_variables
 from dap_mux.system import procfs
@@ -48,10 +48,8 @@ class Job:
     cwd: Path | None = None
     hold: str = ""
     """`DAP_MUX_POST_MORTEM` of the ranks, unless our own environment has it; "" sets none."""
-    comm: str = ""
-    """`DAP_MUX_COMM` of the ranks, likewise."""
-    comm_file: str = ""
-    """The folder of their trace; "" for none."""
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """Others of the ranks, likewise."""
     ends_with_us: bool = False
     """Whether ranks that have never had a debugger end with this process."""
 
@@ -63,7 +61,7 @@ class Job:
         left_out = (DIAL, *without)
         ours = {name: text for name, text in os.environ.items() if name not in left_out}
         given = {**ours, **self.env}
-        wanted = {POST_MORTEM: self.hold, COMM: self.comm, COMM_FILE: self.comm_file}
+        wanted = {POST_MORTEM: self.hold, **self.variables}
         return {
             **recorder_variables(given),
             **{name: text for name, text in wanted.items() if text},

@@ -35,6 +35,8 @@ from dap_mux.rank.environ import (
     COMM,
     COMM_MODES,
     DEFAULT_LIMIT_S,
+    REPLAY,
+    TAKE,
     Place,
     first_port,
     hold_of,
@@ -336,6 +338,9 @@ def _listen_once(place: Place, setup: Setup) -> tuple[str, int]:
         if _started.address is None:
             hold = hold_of(os.environ, setup.hold)
             _record_calls(place, setup.comm or os.environ.get(COMM) or "off")
+            if os.environ.get(TAKE) or os.environ.get(REPLAY):
+                taking: Any = import_module("dap_mux.rank.take.begin")
+                taking.begin(place, lambda text: say(place, text))
             with keep_breakpoint_hook():
                 _started.address = _listen(place, setup)
             told = _told_of_failures(setup)

@@ -300,6 +300,12 @@ COMM_FILE = "DAP_MUX_COMM_FILE"
 """The folder of the trace: each rank writes what it records to a file there."""
 OUTPUT_BYTES = "DAP_MUX_OUTPUT_BYTES"
 """How much of its last output a rank keeps for its session, where 4 KB are not enough."""
+TAKE, TAKE_TO, TAKE_LIMIT = "DAP_MUX_TAKE", "DAP_MUX_TAKE_TO", "DAP_MUX_TAKE_LIMIT"
+"""Ranks that are taken home, numbers and commas; to which file; at most how many bytes."""
+REPLAY = "DAP_MUX_REPLAY"
+"""The file of the rank that this process replays."""
+GO_ON = "DAP_MUX_REPLAY_GO_ON"
+"""Set where a replay goes on though it sends other values than were sent then."""
 DEFAULT_LIMIT_S = 300.0
 """Seconds. Shorter than what collectives of the other ranks wait (gloo 30 min, NCCL 10 min)."""
 

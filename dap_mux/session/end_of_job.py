@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from dap_mux.cluster.job import ExitReasons
 from dap_mux.pure.errors import UsageError
 from dap_mux.pure.rank_sets import RankId
-from dap_mux.rank.environ import OUTPUT_BYTES, POST_MORTEM, hold_of
+from dap_mux.rank.environ import OUTPUT_BYTES, POST_MORTEM, REPLAY, hold_of
 from dap_mux.session.terminal_output import alert, say_more
 from dap_mux.system.config import LaunchOptions, RunOptions
 from dap_mux.system.user_files import open_regular
@@ -166,6 +166,8 @@ class Endings:
         end = end_of_job(
             code, ended, missing.ranks, again, launcher=missing.launcher, unseen=missing.unseen
         )
+        if REPLAY in options.variables and end.next:  # it fails again, whenever it is looked at
+            end = replace(end, next=f"dap-mux replay --console {again}")
         end = _without_secrets(end)
         first, *rest = lines_of(end)
         alert(first)
@@ -210,6 +212,8 @@ def hold_text(given: str | None) -> str:
 def words_of(options: LaunchOptions | RunOptions) -> tuple[str, ...]:
     """Return the words after `dap-mux run` that start the job again."""
     if isinstance(options, RunOptions):
+        if REPLAY in options.variables:
+            return (options.variables[REPLAY], "--", *options.command)
         return ("-n", str(options.world_size), *options.command)
     return ("--", *options.command)
 

@@ -33,6 +33,7 @@ from dap_mux.session.job import (
     entry_line,
     greet,
     launched_program,
+    rank_variables,
     with_processes,
 )
 from dap_mux.session.rank_sources import RankSources
@@ -97,7 +98,7 @@ async def _run_launcher(
 ) -> int:
     config = options.config
     job = launcher_job(config, options.command, output, hold_text(options.hold))
-    job = dataclasses.replace(job, comm=options.comm, comm_file=options.comm_file)
+    job = dataclasses.replace(job, variables=rank_variables(options))
     job.program()
     kept = KEEP_OUTPUT if options.output_json else {}
     dial = config.dial_listen

@@ -26,6 +26,7 @@ from dap_mux.session.job import (
     Job,
     entry_line,
     greet,
+    rank_variables,
     with_processes,
 )
 from dap_mux.session.session import Session, endpoint_of, open_session, settings_of
@@ -49,7 +50,7 @@ async def run_job(options: RunOptions, console: InlineConsole | None = None) -> 
 async def _run_job(options: RunOptions, console: InlineConsole | None, log_dir: Path) -> int:
     config = options.config
     job = local_job(config, options.command, options.world_size, log_dir, hold_text(options.hold))
-    job = dataclasses.replace(job, comm=options.comm, comm_file=options.comm_file)
+    job = dataclasses.replace(job, variables=rank_variables(options))
     settings = replace(settings_of(config, owns_job=True), job_name=job_name(options.command))
     dial = Address(LOOPBACK, 0) if options.dial else None
     ports = range(config.base_port, config.base_port + options.world_size)

@@ -12,6 +12,7 @@ from dap_mux.frontends.cli.job_arguments import (
     SESSION,
     flag,
     record_arguments,
+    replay_arguments,
     run_arguments,
     save_arguments,
 )
@@ -34,7 +35,7 @@ SHELLS = ("bash", "zsh", "fish")
 PRINTS_JSON = frozenset(
     {"cast", "compare", "diverge", "doctor", "list", "sessions", "stacks", "why"}
 )
-OPTIONS_OF = {"open": "attach", "rerun": "attach", "record": "run", "save": "list"}
+OPTIONS_OF = {"open": "attach", "rerun": "attach", "record": "run", "replay": "run", "save": "list"}
 """Another command whose options one takes."""
 
 
@@ -352,6 +353,18 @@ COMMANDS: tuple[Command, ...] = (
         "open_report:main",
         _open,
         examples=("open report.dapmux", "open report.dapmux --console"),
+    ),
+    Command(
+        "replay",
+        "run one rank of a job that has ended, alone, with what it received",
+        "session_commands:replay",
+        replay_arguments,
+        failure=125,
+        examples=(
+            "replay taken.rank",
+            "replay taken.rank --console",
+            "replay taken.rank -- train.py",
+        ),
     ),
     Command(
         "record",

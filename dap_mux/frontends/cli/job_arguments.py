@@ -57,6 +57,12 @@ def run_arguments(parser: ArgumentParser) -> None:
         metavar="S",
         help="look every S seconds whether the job hangs while nobody watches, and say why",
     )
+    for name, metavar, about in (
+        ("--take", "RANKS", "write what these ranks receive to a file, for `dap-mux replay`"),
+        ("--to", "FILE", "which file that is (taken.rank); of several ranks FILE-RANK"),
+        ("--take-limit", "SIZE", "take no more than that, such as 2G"),
+    ):
+        parser.add_argument(name, metavar=metavar, help=about)
     surface = parser.add_mutually_exclusive_group()
     flag(surface, "--headless", "only serve editors (default)")
     flag(surface, "--console", "open a console here; waiting ranks stop at the script's first line")
@@ -85,6 +91,20 @@ def _dial_and_comm(parser: ArgumentParser) -> None:
         default="",
         help="record torch's communication calls, for `why` (time); hash what is sent and stepped "
         "to, for `diverge` (hash), or what each operation computes (operations) (default: off)",
+    )
+
+
+def replay_arguments(parser: ArgumentParser) -> None:
+    """Add those of `replay`."""
+    parser.usage = "dap-mux replay [OPTIONS] FILE [-- PROGRAM [ARGS...]]"
+    flag(parser, "--console", "open a console here; the rank stops at the script's first line")
+    flag(parser, "--go-on", "give what was received even where other values are sent than then")
+    parser.add_argument("file", metavar="FILE", help="a file that `dap-mux run --take` has written")
+    parser.add_argument(
+        "program",
+        nargs=REMAINDER,
+        metavar="PROGRAM",
+        help="a script or -m MODULE with its arguments (default: what the rank ran)",
     )
 
 

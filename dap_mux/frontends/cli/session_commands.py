@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -36,7 +36,18 @@ def run(args: Namespace) -> int:
         with without_collections():
             from dap_mux.session.launcher_job import run_launcher
         return _run(run_launcher, launched, args)
-    options = run_options(args)
+    return run_local(run_options(args), args)
+
+
+def replay(args: Namespace) -> int:
+    """Run the program of a rank alone, with what it received."""
+    from dap_mux.frontends.cli.take import replay_options
+
+    return run_local(replay_options(args), args)
+
+
+def run_local(options: RunOptions, args: Namespace) -> int:
+    """Start local ranks."""
     with without_collections():
         from dap_mux.session.local_job import run_job
     return _run(run_job, options, args)
@@ -113,7 +124,13 @@ def launch_options(args: Namespace) -> LaunchOptions:
 
 def _with_watches(options: J, args: Namespace) -> J:
     comm_file = "" if args.comm_file is None else str(trace_folder(args.comm_file, args.comm))
-    return replace(options, why_after=_why_after(args), comm=args.comm, comm_file=comm_file)
+    taken: Mapping[str, str] = {}
+    if args.take is not None:
+        from dap_mux.frontends.cli.take import variables_of
+
+        taken = variables_of(args)
+    watches = {"comm": args.comm, "comm_file": comm_file, "variables": taken}
+    return replace(options, why_after=_why_after(args), **watches)
 
 
 def trace_folder(path: Path, comm: str) -> Path:

@@ -27,6 +27,10 @@ LAYER = "BackendSelect"
 """
 
 
+BACKWARD = "_engine_run_backward"
+"""The function of torch's that calls DDP's reducer, in C++."""
+
+
 class Watch:
     """The kernels in front of torch's, from `begin` to `end`.
 
@@ -39,6 +43,7 @@ class Watch:
         self.record = Record()
         self.mode = mode
         self.sending: list[Sending] = []
+        self.taker: Any = None
         self._log: Callable[[str], object] | None = log
         self._c10d: Any = sys.modules[C10D]
         torch: Any = sys.modules["torch"]
@@ -75,26 +80,36 @@ class Watch:
                 if call is not None:
                     call.returned = True
                 raise
-            if call is not None:
-                try:
-                    record.leave(call, result)
-                except Exception as error:  # noqa: BLE001
-                    self.fails(error)
-                call.returned = True
-            return result
+            if call is None:
+                return result
+            in_backward = sys._getframe(1).f_code.co_name == BACKWARD  # noqa: SLF001
+            return self._left(call, result, in_backward)
 
         return kernel
+
+    def _left(self, call: Call, result: Any, in_backward: bool) -> Any:
+        """Note what the backend has returned; return what the caller is given."""
+        try:
+            self.record.leave(call, result)
+            if self.taker is not None and call.written and in_backward:
+                result = self.taker.wrapped(call, result)
+        except Exception as error:  # noqa: BLE001
+            self.fails(error)
+        call.returned = True
+        return result
 
     def _look(self, call: Call, arguments: tuple[Any, ...]) -> None:
         operator = OPERATORS[call.operator]
         inputs: list[Any] = []
         if operator.input != NONE and (operator.root == NONE or self._is_root(operator, arguments)):
             inputs = [*tensors_in(arguments[operator.input])]
-        if self.mode == "hash":
+        if self.mode in ("hash", "take"):
             call.inputs = [*map(fingerprint, inputs)]
             call.addresses = [int(tensor.data_ptr()) for tensor in inputs]
             if operator.output != NONE:
                 call.written = [*tensors_in(arguments[operator.output])]
+            if self.taker is not None:
+                self.taker.enter(call, call.written)
         if self.sending:
             bad = [tensor for tensor in inputs if not is_finite(tensor)]
             for tell in [*self.sending] if bad else ():

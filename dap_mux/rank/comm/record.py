@@ -96,7 +96,7 @@ class Record:
     then to the next call. Works beyond MAX_KEPT_BYTES are not kept: whether their calls are open is
     not known. `newest`: the newest call of each group, collectives and sends apart. `last`: the
     last MAX_KEPT of all. `step`: the number of the step that is under way. `entered`: who is told
-    of each call when it begins.
+    of each call when it begins; `taken`: who is given what each has written, before it is used.
     """
 
     def __init__(self) -> None:
@@ -106,6 +106,7 @@ class Record:
         self.last: deque[Call] = deque(maxlen=MAX_KEPT)
         self.step = 0
         self.entered: list[Callable[[Call], object]] = []
+        self.taken: list[Callable[[Call, list[Any]], object]] = []
         self._bytes = 0
         self._order = count()
         self._numbers: dict[tuple[str, bool], count[int]] = {}
@@ -175,6 +176,8 @@ class Record:
         call = self.kept.pop(order, None)
         if call is not None:  # else another thread was faster
             self._bytes -= call.bytes if call.work is not None else 0
+            for take in self.taken:
+                take(call, call.written)
             call.end(looks=looks)
 
     def _clear(self, most: int) -> None:

@@ -80,7 +80,9 @@ def _is_importing(name: str) -> bool:
 def begin(mode: str, log: Callable[[str], object], rank: int | None = None) -> None:
     """Record calls once torch.distributed has been imported, or end that; `log` is told of failure.
 
-    `mode`: one of `environ.COMM_MODES`. `rank`: the number in the name of its trace.
+    `mode`: one of `environ.COMM_MODES`, or "take": the inputs' hashes alone; or "replay": none of
+    torch's kernels is left, who is called `when_started` puts others there. `rank`: the number in
+    the name of its trace.
     """
     _state.mode, _state.rank = mode, rank
     _watch_mpi(log)
@@ -125,19 +127,26 @@ def _start(log: Callable[[str], object]) -> None:
         return
     _forget_finder()
     try:
+        if _state.mode == "replay":
+            _call_waiting()
+            return
         _state.watch = watch = Watch(_state.mode, log)
         if "torch.optim.optimizer" in sys.modules:
             _state.steps = Steps(watch.record, watch.fails)
         _take_mode()
         _begin_trace(watch)
-        waiting, _state.waiting = _state.waiting, []
-        for call in waiting:
-            call()
+        _call_waiting()
         atexit.register(end)  # works are let go of while torch is still whole
     except Exception as error:  # noqa: BLE001  (private parts of torch: the job goes on)
         _state.mode = "off"
         version = getattr(sys.modules["torch"], "__version__", "?")
         log(f"records no communication calls with torch {version}: {type(error).__name__}: {error}")
+
+
+def _call_waiting() -> None:
+    waiting, _state.waiting = _state.waiting, []
+    for call in waiting:
+        call()
 
 
 def _begin_trace(watch: Watch) -> None:

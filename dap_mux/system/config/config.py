@@ -306,6 +306,8 @@ class RunOptions(Struct, frozen=True):
     """`DAP_MUX_COMM` of the ranks, unless the environment has it; "": it is not set."""
     comm_file: str = ""
     """`DAP_MUX_COMM_FILE`, likewise."""
+    variables: Mapping[str, str] = {}
+    """Others of the ranks, likewise."""
 
 
 class LaunchOptions(Struct, frozen=True):
@@ -325,6 +327,7 @@ class LaunchOptions(Struct, frozen=True):
     comm_file: str = ""
     output_json: Path | None = None
     """A file for what ranks have printed, of which they keep more then: pairs of rank and text."""
+    variables: Mapping[str, str] = {}
 
 
 class RerunOptions(Struct, frozen=True):

@@ -53,8 +53,8 @@ def run_words(*words: str) -> Namespace:
 
 def test_the_commands_of_the_design_exist() -> None:
     design = (
-        "run record save attach open rerun console list ls cast stacks compare why diverge adapter"
-        " lsp mcp doctor config sessions completion help"
+        "run record replay save attach open rerun console list ls cast stacks compare why diverge"
+        " adapter lsp mcp doctor config sessions completion help"
     )
     assert set(BY_NAME) == set(design.split())
 

@@ -1,0 +1,74 @@
+"""Whether this process is a rank that is taken home, or one that is replayed there."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING
+
+from dap_mux.rank.comm import switch
+from dap_mux.rank.environ import GO_ON, REPLAY, TAKE, TAKE_LIMIT, TAKE_TO
+from dap_mux.rank.redaction import redacted
+from dap_mux.rank.take.rank_file import NotARankFile, RankFile
+from dap_mux.rank.take.recorder import NO_LIMIT, Recorder
+from dap_mux.rank.take.replayer import Replayer, restore_surroundings
+
+if TYPE_CHECKING:  # a rank may have Python 3.8
+    from collections.abc import Callable, Mapping
+
+    from dap_mux.rank.environ import Place
+
+LEFT_OUT = re.compile(
+    r"DAP_MUX_|DEBUG|PYTHONPATH\Z|MASTER_|TORCHELASTIC_|PWD\Z|OLDPWD\Z|_\Z|SHLVL\Z"
+)
+"""Variables that are of the job's machine, or ours."""
+
+
+def begin(place: Place, log: Callable[[str], object]) -> None:
+    """Do what the variables TAKE and REPLAY say. Raises ValueError for a file that is none."""
+    replayed = os.environ.pop(REPLAY, "")
+    if replayed:
+        try:
+            file = RankFile(replayed)
+        except (NotARankFile, OSError) as error:
+            raise ValueError(f"cannot replay {replayed}: {error}") from error
+        goes_on = bool(os.environ.pop(GO_ON, ""))
+        restore_surroundings(file.head)
+        log(
+            f"replays rank {file.head['rank']} of {file.head['world']}: {len(file.calls)} calls"
+            + (" (the file's end is missing)" if file.cut else "")
+        )
+        switch.when_started(Replayer(file, goes_on=goes_on).begin)
+        switch.begin("replay", log)
+        return
+    rank = place.rank if place.rank is not None else -1  # a launcher's own process
+    path = file_of(rank, os.environ)
+    os.environ.pop(TAKE, None)  # processes that this one starts are no ranks
+    if path:
+        limit = int(os.environ.get(TAKE_LIMIT, "0")) or NO_LIMIT
+
+        def take() -> None:
+            recorder = Recorder(path, rank, place.world_size or 1, _environment(), limit, log)
+            recorder.follow(switch.watch())
+
+        switch.when_started(take)
+        switch.begin("take", log)
+
+
+def file_of(rank: int, environ: Mapping[str, str]) -> str:
+    """Return where a rank's file goes, "" if the rank is not taken."""
+    ranks = [int(each) for each in environ.get(TAKE, "").split(",") if each.isdigit()]
+    path = environ.get(TAKE_TO, "")
+    if rank not in ranks or not path:
+        return ""
+    stem, dot, suffix = path.rpartition(".") if "." in path else (path, "", "")
+    return path if len(ranks) == 1 else f"{stem}-{rank}{dot}{suffix}"
+
+
+def _environment() -> dict[str, str]:
+    """Return the variables that a replay needs, without secrets."""
+    return {
+        name: text
+        for name, text in os.environ.items()
+        if not LEFT_OUT.match(name) and redacted(text, name) == text
+    }

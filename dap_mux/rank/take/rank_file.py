@@ -1,0 +1,188 @@
+"""The file of one rank: a head, and a block for each call and for what it has received."""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+import zlib
+from collections.abc import Iterator
+from hashlib import sha256
+from typing import Any, BinaryIO, NamedTuple
+
+from dap_mux.rank.comm.operators import OPERATORS
+
+MAGIC = b"dap-mux rank 1\n"
+BLOCK = struct.Struct("!IIB")
+"""Before each block: its length in bytes, its CRC-32, and what it is."""
+HEAD, CALL, RECEIVED = range(3)
+ORDER = struct.Struct("!IQ")
+"""Before what a call has received: how many parts, and which call; then the length of each part."""
+HEAD_FIELDS = {
+    **dict.fromkeys(("rank", "world"), int),
+    **dict.fromkeys(("argv", "program"), list),
+    **dict.fromkeys(("cwd", "executable", "digest"), str),
+    **dict.fromkeys(("environment", "random"), dict),
+}
+CALL_FIELDS = {
+    **dict.fromkeys(("order", "number", "step"), int),
+    **dict.fromkeys(("group", "operator", "kind", "place"), str),
+    **dict.fromkeys(("sent", "outputs"), list),
+}
+PACKED = 0x80
+"""Added to what it is where the block is packed by zlib."""
+SMALL = 512
+"""Bytes below which nothing is packed."""
+MAX_BLOCK = 1 << 31
+
+
+class NotARankFile(Exception):
+    """The file is none of ours; the message says why."""
+
+
+class Writer:
+    """Appends whole blocks, each by one call of the system: what is written survives a crash."""
+
+    def __init__(self, path: str, head: dict[str, Any]) -> None:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+        self._file = os.open(path, flags, 0o600)
+        self.bytes = os.write(self._file, MAGIC)
+        self.add(HEAD, json.dumps(head).encode())
+
+    def add(self, what: int, data: bytes) -> None:
+        """Append a block."""
+        if len(data) > SMALL:
+            packed = zlib.compress(data, 1)
+            if len(packed) < len(data) * 0.9:
+                what, data = what | PACKED, packed
+        block = BLOCK.pack(len(data), zlib.crc32(data), what) + data
+        left = memoryview(block)
+        while left:
+            left = left[os.write(self._file, left) :]
+        self.bytes += len(block)
+
+
+class Taken(NamedTuple):
+    """What a file has of one call. `block`: where what it received is; None: it never came.
+
+    `call`: `order`, `group`, `number`, `operator`, `kind`, `place`, `step`, `sent` (hashes of the
+    inputs) and `outputs` (dtype and shape of each).
+    """
+
+    call: dict[str, Any]
+    block: tuple[int, int] | None
+
+
+class RankFile:
+    """A file that is read. `head`, and the calls in their order; `cut`: its end is missing.
+
+    The values stay in the file until they are asked for.
+    """
+
+    def __init__(self, path: str) -> None:
+        """Raises NotARankFile and OSError."""
+        self.cut = False
+        self._path = path
+        with open(path, "rb") as file:  # noqa: PTH123
+            if file.read(len(MAGIC)) != MAGIC:
+                raise NotARankFile("it was not written by `dap-mux run --take`")
+            self._read(self._blocks(file))
+
+    def _read(self, blocks: Iterator[tuple[int, bytes, tuple[int, int]]]) -> None:
+        what, data, _ = next(blocks, (CALL, b"", (0, 0)))
+        if what != HEAD:
+            raise NotARankFile("it has no head: the rank ended before it made a call")
+        self.head: dict[str, Any] = _checked(data, HEAD_FIELDS)
+        calls: dict[int, dict[str, Any]] = {}
+        received: dict[int, tuple[int, int]] = {}
+        for what, data, block in blocks:
+            if what == CALL:
+                call = _checked(data, CALL_FIELDS)
+                calls[call["order"]] = call
+            elif what == RECEIVED and len(data) >= ORDER.size:
+                received[ORDER.unpack_from(data)[1]] = block
+        self.calls = [Taken(calls[order], received.get(order)) for order in sorted(calls)]
+
+    def received(self, taken: Taken) -> list[bytes]:
+        """Return the bytes of each output. Raises NotARankFile."""
+        if taken.block is None:
+            return []
+        with open(self._path, "rb") as file:  # noqa: PTH123
+            file.seek(taken.block[0])
+            data = file.read(taken.block[1])
+        what = BLOCK.unpack_from(data)[2]
+        data = data[BLOCK.size :]
+        data = _unpacked(data) if what & PACKED else data
+        length = ORDER.unpack_from(data)[0]
+        try:
+            sizes = struct.unpack_from(f"!{length}Q", data, ORDER.size)
+        except struct.error as error:
+            raise NotARankFile(f"a block of {len(data)} bytes has not {length} parts") from error
+        return [*_split(data[ORDER.size + 8 * length :], sizes)]
+
+    def _blocks(self, file: BinaryIO) -> Iterator[tuple[int, bytes, tuple[int, int]]]:
+        while True:
+            at = file.tell()
+            header = file.read(BLOCK.size)
+            if not header:
+                return
+            self.cut = True
+            if len(header) < BLOCK.size:
+                return
+            length, check, what = BLOCK.unpack(header)
+            data = file.read(length) if length <= MAX_BLOCK else b""
+            if len(data) < length or zlib.crc32(data) != check:
+                return
+            self.cut = False
+            yield (
+                what & ~PACKED,
+                _unpacked(data) if what & PACKED else data,
+                (at, BLOCK.size + length),
+            )
+
+
+def _checked(data: bytes, fields: dict[str, type]) -> dict[str, Any]:
+    """Return an object of JSON that has these fields. Raises NotARankFile."""
+    try:
+        found = json.loads(data)
+    except ValueError as error:
+        raise NotARankFile(f"a block is no JSON: {error}") from error
+    for name, kind in fields.items():
+        if not isinstance(found, dict) or not isinstance(found.get(name), kind):
+            raise NotARankFile(f"a block has no {name}, or one that is no {kind.__name__}")
+    if found.get("operator", "send") not in OPERATORS:
+        raise NotARankFile(f"there is no operator {found['operator'][:80]!r}")
+    return dict(found)
+
+
+def _unpacked(data: bytes) -> bytes:
+    unpacking = zlib.decompressobj()
+    try:
+        found = unpacking.decompress(data, MAX_BLOCK)
+    except zlib.error as error:
+        raise NotARankFile(f"a block cannot be unpacked: {error}") from error
+    if unpacking.unconsumed_tail:
+        raise NotARankFile("a block unpacks to more than a rank receives at once")
+    return found
+
+
+def _split(data: bytes, sizes: tuple[int, ...]) -> Iterator[bytes]:
+    at = 0
+    for size in sizes:
+        yield data[at : at + size]
+        at += size
+
+
+def digest_of(path: str) -> str:
+    """Return the SHA-256 of a file, "" where it cannot be read."""
+    try:
+        with open(path, "rb") as file:  # noqa: PTH123
+            return sha256(file.read()).hexdigest()
+    except OSError:
+        return ""
+
+
+def joined(order: int, parts: list[bytes]) -> bytes:
+    """Return the data of a block of what a call has received."""
+    sizes = struct.pack(f"!{len(parts)}Q", *map(len, parts))
+    return ORDER.pack(len(parts), order) + sizes + b"".join(parts)

@@ -1,0 +1,146 @@
+"""Writes down what this rank receives: the outputs of each communication, once they are there."""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import json
+import random
+import sys
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dap_mux.rank.comm.looks import unseen
+from dap_mux.rank.comm.record import C10D, Call
+from dap_mux.rank.take.rank_file import CALL, RECEIVED, Writer, digest_of, joined
+
+if TYPE_CHECKING:  # a rank may have Python 3.8
+    from collections.abc import Callable
+
+
+NO_LIMIT = 1 << 62
+
+
+class Recorder:
+    """Follows the watch on communication (`Watch.taker`)."""
+
+    def __init__(
+        self,
+        path: str,
+        rank: int,
+        world: int,
+        environment: dict[str, str],
+        limit: int,
+        log: Callable[[str], object],
+    ) -> None:
+        self._writer = Writer(
+            path,
+            {
+                "version": 1,
+                "rank": rank,
+                "world": world,
+                "argv": [*getattr(sys, "orig_argv", sys.argv)],
+                "program": sys.argv,
+                "cwd": str(Path.cwd()),
+                "digest": digest_of(sys.argv[0]),
+                "environment": environment,
+                "executable": sys.executable,
+                "python": sys.version,
+                "torch": getattr(sys.modules.get("torch"), "__version__", ""),
+                "random": _random_state(),
+            },
+        )
+        self._writing = threading.Lock()
+        self._order = 0
+        self._orders: dict[int, int] = {}
+        self._path, self._limit, self._log = path, limit, log
+        self._step = 0
+
+    def follow(self, watch: Any) -> None:
+        """Begin."""
+        watch.taker = self
+        watch.record.taken.append(self.received)
+        atexit.register(self.end)
+
+    def end(self) -> None:
+        """Say what was written."""
+        if self._limit:
+            self._log(f"is taken to {self._path}: {self._order} calls, {self._writer.bytes} bytes")
+
+    def enter(self, call: Call, outputs: list[Any]) -> None:
+        """A call begins."""
+        with self._writing:
+            if not self._goes_on(call):
+                return
+            self._order += 1
+            self._orders[id(call)] = order = self._order
+            self._writer.add(CALL, _json(order, call, outputs))
+
+    def _goes_on(self, call: Call) -> bool:
+        """Whether the limit allows more; once, after the first step, say how far it will do."""
+        size = self._writer.bytes
+        if self._limit and size > self._limit:
+            self._log(f"is taken no further than step {call.step}: {size} bytes are the limit")
+            self._limit = 0
+        if self._limit and call.step == 1 and not self._step:
+            self._step = 1
+            steps = (
+                f"; the limit holds {self._limit // size} steps" if self._limit < NO_LIMIT else ""
+            )
+            self._log(f"is taken at {size} bytes a step{steps}")
+        return bool(self._limit)
+
+    def received(self, call: Call, outputs: list[Any]) -> None:
+        """A call's outputs are there, and nobody has used them yet."""
+        parts = [*map(_bytes, outputs)]
+        with self._writing:
+            order = self._orders.pop(id(call), None)
+            if order is not None:
+                self._writer.add(RECEIVED, joined(order, parts))
+
+    def wrapped(self, call: Call, result: Any) -> Any:
+        """Return what a call of DDP's reducer is given: nobody but C++ waits for its work.
+
+        The work that it gets is complete once the outputs have been written down.
+        """
+        torch: Any = sys.modules["torch"]
+        c10d: Any = sys.modules[C10D]
+        outputs = call.written
+
+        def write(done: Any) -> Any:
+            self.received(call, outputs)
+            return done.value()
+
+        future = c10d.Work.unbox(result[-1]).get_future().then(write)
+        work = torch._C._distributed_c10d._create_work_from_future(future)  # noqa: SLF001
+        return (*result[:-1], work.boxed())
+
+
+def _json(order: int, call: Call, outputs: list[Any]) -> bytes:
+    said = {
+        "order": order,
+        "group": call.group[0],
+        "number": call.number,
+        "operator": call.operator,
+        "kind": call.kind,
+        "place": call.place,
+        "step": call.step,
+        "sent": call.inputs,
+        "outputs": [[str(each.dtype), [*each.shape]] for each in outputs],
+    }
+    return json.dumps(said).encode()
+
+
+def _random_state() -> dict[str, Any]:
+    version, numbers, gauss = random.getstate()
+    return {"python": [version, [*numbers], gauss]}
+
+
+def _bytes(tensor: Any) -> bytes:
+    with unseen() as torch:
+        flat = tensor.detach().contiguous().view(-1)
+        if not flat.numel():
+            return b""
+        flat = flat.view(torch.uint8)
+        return ctypes.string_at(flat.data_ptr(), flat.numel())

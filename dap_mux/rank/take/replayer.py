@@ -1,0 +1,156 @@
+"""Answers each communication of one process from a rank's file, as if the others were there."""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+from collections import defaultdict, deque
+from collections.abc import Callable
+from typing import Any
+
+from dap_mux.rank.comm.kernels import LAYER
+from dap_mux.rank.comm.looks import fingerprint, unseen
+from dap_mux.rank.comm.operators import NONE, OPERATORS, tensors_in
+from dap_mux.rank.comm.record import C10D, Call, Record
+from dap_mux.rank.take.rank_file import RankFile, Taken, digest_of
+
+
+class Parted(RuntimeError):
+    """The program went another way than the one that was recorded; the message says where."""
+
+
+class Replayer:
+    """The kernels in place of torch's, and the groups in place of its own."""
+
+    def __init__(self, file: RankFile, *, goes_on: bool) -> None:
+        self.record: Record | None = None
+        self._file = file
+        self._goes_on = goes_on
+        self._left: dict[tuple[str, bool], deque[Taken]] = defaultdict(deque)
+        for taken in file.calls:
+            is_p2p = OPERATORS[taken.call["operator"]].is_p2p
+            self._left[taken.call["group"], is_p2p].append(taken)
+        self._last: Taken | None = None
+        self._library: Any = None
+
+    def begin(self) -> None:
+        """Take torch.distributed's place; it has been imported, and no group made."""
+        torch: Any = sys.modules["torch"]
+        c10d: Any = sys.modules[C10D]
+        self.record = Record()
+        self._replace_groups(torch, c10d)
+        layer = getattr(torch._C.DispatchKey, LAYER)  # noqa: SLF001
+        self._library = torch.library.Library("c10d", "IMPL")
+        for name in OPERATORS:
+            packet = getattr(torch.ops.c10d, name, None)
+            if packet is not None:
+                kernel = self._kernel(name, packet.default, layer)
+                self._library.impl(name, kernel, LAYER, with_keyset=True)
+
+    def _replace_groups(self, torch: Any, c10d: Any) -> None:
+        """Every group has the backend "fake", which has all ranks of the world and none there."""
+        from importlib import import_module  # noqa: PLC0415
+
+        fake: Any = import_module("torch.testing._internal.distributed.fake_pg")
+        init, helper = c10d.init_process_group, c10d._new_process_group_helper  # noqa: SLF001
+        head = self._file.head
+
+        def init_process_group(*_: Any, **named: Any) -> Any:
+            kept = {name: named[name] for name in ("timeout",) if name in named}
+            store = fake.FakeStore()
+            return init("fake", store=store, rank=head["rank"], world_size=head["world"], **kept)
+
+        def make_group(size: int, rank: int, ranks: Any, _: Any, *rest: Any, **named: Any) -> Any:
+            return helper(size, rank, ranks, "fake", *rest, **named)
+
+        for module in (c10d, torch.distributed):
+            module.init_process_group = init_process_group
+        c10d._new_process_group_helper = make_group  # noqa: SLF001
+
+    def _kernel(self, name: str, overload: Any, layer: Any) -> Callable[..., Any]:
+        names = [argument.name for argument in overload._schema.arguments]  # noqa: SLF001
+        at, redispatch, operator = (
+            names.index("process_group"),
+            overload.redispatch,
+            OPERATORS[name],
+        )
+
+        def kernel(keys: Any, *arguments: Any, **named: Any) -> Any:
+            assert self.record is not None
+            call = self.record.enter(name, at, arguments)
+            inputs = [] if operator.input == NONE else [*tensors_in(arguments[operator.input])]
+            outputs = [] if operator.output == NONE else [*tensors_in(arguments[operator.output])]
+            received = self._received(call, inputs, outputs)
+            result = None
+            if overload._schema.returns:  # noqa: SLF001
+                result = redispatch(keys.remove(layer), *arguments, **named)
+            with unseen() as torch:
+                for tensor, data in zip(outputs, received):  # noqa: B905
+                    _write(torch, tensor, data)
+                call.returned = True
+                return self._answer(torch, result, outputs)
+
+        return kernel
+
+    def _answer(self, torch: Any, result: Any, outputs: list[Any]) -> Any:
+        if result is None:
+            return None
+        done = torch.futures.Future()
+        done.set_result(outputs)  # DDP's reducer reads it
+        work = torch._C._distributed_c10d._create_work_from_future(done).boxed()  # noqa: SLF001
+        return (*result[:-1], work) if isinstance(result, (list, tuple)) else work
+
+    def _received(self, call: Call, inputs: list[Any], outputs: list[Any]) -> list[bytes]:
+        """Return what the call received when it was recorded. Raises Parted."""
+        left = self._left[call.group[0], OPERATORS[call.operator].is_p2p]
+        if not left:
+            raise Parted(f"{_said(call)}: the record has no more calls{self._after()}")
+        taken = left.popleft()
+        then = taken.call
+        now = [[str(each.dtype), [*each.shape]] for each in outputs]
+        if (then["operator"], then["outputs"]) != (call.operator, now):
+            raise Parted(
+                f"{_said(call)} of {_shapes(now)}, the record has {then['kind']} of "
+                f"{_shapes(then['outputs'])} at {then['place']}{self._after()}"
+            )
+        sent = [*map(fingerprint, inputs)] if then["sent"] else []
+        if sent != then["sent"] and not self._goes_on:
+            raise Parted(
+                f"{_said(call)} sends other values than it sent then, at {then['place']} in step "
+                f"{then['step']}{self._after()}; --go-on gives it what it received then"
+            )
+        if taken.block is None:
+            raise Parted(f"{_said(call)}: here the record ends, before this call was over")
+        self._last = taken
+        return self._file.received(taken)
+
+    def _after(self) -> str:
+        if self._last is None:
+            return ""
+        last = self._last.call
+        changed = digest_of(sys.argv[0]) != self._file.head["digest"]
+        why = f"; {sys.argv[0]} is not the file that was run then" if changed else ""
+        return f"; the last equal call is {last['number']}, {last['kind']} at {last['place']}{why}"
+
+
+def _said(call: Call) -> str:
+    return f"call {call.number} of group {call.group[0]} is {call.kind} at {call.place}"
+
+
+def _shapes(outputs: list[Any]) -> str:
+    return ", ".join(f"{dtype.replace('torch.', '')} {tuple(shape)}" for dtype, shape in outputs)
+
+
+def _write(torch: Any, tensor: Any, data: bytes) -> None:
+    if data:
+        flat = torch.frombuffer(bytearray(data), dtype=tensor.dtype)
+        tensor.detach().copy_(flat.view(tensor.shape))
+
+
+def restore_surroundings(head: dict[str, Any]) -> None:
+    """Give this process the environment and the random state of the rank."""
+    os.environ.update(head.get("environment", {}))
+    os.environ.update(RANK=str(head["rank"]), WORLD_SIZE=str(head["world"]))
+    version, numbers, gauss = head["random"]["python"]
+    random.setstate((version, tuple(numbers), gauss))  # another one is refused by Python itself

@@ -1,0 +1,114 @@
+"""Files of ranks that are taken home: whole, cut, foreign and hostile."""
+
+from __future__ import annotations
+
+import json
+import struct
+import zlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dap_mux.rank.take import rank_file
+from dap_mux.rank.take.rank_file import (
+    BLOCK,
+    CALL,
+    HEAD,
+    MAGIC,
+    PACKED,
+    RECEIVED,
+    NotARankFile,
+    RankFile,
+    Writer,
+    joined,
+)
+
+HEADER = {
+    "rank": 2,
+    "world": 4,
+    "argv": ["python"],
+    "program": ["train.py"],
+    "cwd": "/",
+    "executable": "python",
+    "digest": "",
+    "environment": {},
+    "random": {},
+}
+PARTS = [b"", bytes(9000), b"a short one"]
+
+
+def call(order: int, **others: Any) -> bytes:
+    """A call of its block."""
+    said = {"order": order, "number": order, "step": 0, "group": "0", "operator": "allreduce_"}
+    more = {"kind": "all_reduce", "place": "train.py:3 main", "sent": [], "outputs": []}
+    return json.dumps({**said, **more, **others}).encode()
+
+
+def written(path: Path, *blocks: tuple[int, bytes]) -> str:
+    """Write a file with a head and these blocks; return its name."""
+    writer = Writer(str(path), HEADER)
+    for block in blocks:
+        writer.add(*block)
+    assert writer.bytes == path.stat().st_size
+    return str(path)
+
+
+def test_what_is_written_is_read_in_the_order_of_calls(tmp_path: Path) -> None:
+    blocks = [(CALL, call(1)), (CALL, call(2)), (RECEIVED, joined(2, PARTS)), (CALL, call(3))]
+    name = written(tmp_path / "2.rank", *blocks, (RECEIVED, joined(1, [])))
+    assert Path(name).stat().st_mode & 0o777 == 0o600
+    assert Path(name).stat().st_size < 2000, "zeros are packed"
+    file = RankFile(name)
+    assert (file.head["rank"], file.cut) == (2, False)
+    assert [taken.call["number"] for taken in file.calls] == [1, 2, 3]
+    assert [file.received(taken) for taken in file.calls] == [[], PARTS, []]
+    assert [taken.block is None for taken in file.calls] == [False, False, True]
+
+
+@pytest.mark.parametrize("lost", range(1, 60, 7))
+def test_a_file_that_is_cut_has_the_calls_before(tmp_path: Path, lost: int) -> None:
+    path = tmp_path / "2.rank"
+    written(path, (CALL, call(1)), (RECEIVED, joined(1, [b"1234"])), (CALL, call(2)))
+    path.write_bytes(path.read_bytes()[:-lost])
+    file = RankFile(str(path))
+    assert (file.cut, len(file.calls), file.received(file.calls[0])) == (True, 1, [b"1234"])
+
+
+def packed(data: bytes, what: int = RECEIVED | PACKED) -> bytes:
+    """A block as it stands in a file."""
+    return BLOCK.pack(len(data), zlib.crc32(data), what) + data
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"", "was not written by"),
+        (b"PK\3\4 a zip", "was not written by"),
+        (MAGIC, "has no head"),
+        (MAGIC + packed(b"{}", HEAD), "a block has no rank"),
+        (MAGIC + packed(b"[1]", HEAD), "a block has no rank"),
+        (MAGIC + packed(b"\xff", HEAD), "a block is no JSON"),
+        (MAGIC + packed(b"no zlib", HEAD | PACKED), "cannot be unpacked"),
+    ],
+)
+def test_another_file_is_refused(tmp_path: Path, data: bytes, message: str) -> None:
+    path = tmp_path / "2.rank"
+    path.write_bytes(data)
+    with pytest.raises(NotARankFile, match=message):
+        RankFile(str(path))
+
+
+def test_a_hostile_one_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "2.rank"
+    with pytest.raises(NotARankFile, match="there is no operator 'system'"):
+        RankFile(written(path, (CALL, call(1, operator="system"))))
+    name = written(path, (CALL, call(1)), (RECEIVED, struct.pack("!IQ", 1 << 30, 1)))
+    file = RankFile(name)
+    with pytest.raises(NotARankFile, match="has not 1073741824 parts"):
+        file.received(file.calls[0])
+    monkeypatch.setattr(rank_file, "MAX_BLOCK", 1 << 20)
+    bomb = zlib.compress(bytes(1 << 22))
+    path.write_bytes(path.read_bytes() + packed(bomb))
+    with pytest.raises(NotARankFile, match="unpacks to more than"):
+        RankFile(name)
