@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import sys
+import threading
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -15,12 +16,15 @@ from dap_mux.rank.comm.operators import tensors_in
 from dap_mux.rank.comm.record import place_of
 
 if TYPE_CHECKING:  # a rank may have Python 3.8
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 UNINITIALISED = ("empty", "new_empty", "resize_", "set_")
 """How the names of operations begin whose outputs hold what the memory held before."""
 OVERWRITE = frozenset({"copy_", "fill_", "zero_", "normal_", "uniform_"})
 """Operations in place that do not read what they write to."""
+GIVES = "lift_fresh"
+"""What a tensor passes that is made of Python's numbers."""
+WRAPPERS = frozenset({"AsyncCollectiveTensor", "DTensor"})
 MAX_KEPT = 1 << 16
 MAX_INPUTS = 4
 
@@ -48,7 +52,8 @@ class Origin:
 class Locator:
     """Follows the operations of the thread that enters it. `step`: the number of this step."""
 
-    def __init__(self) -> None:
+    def __init__(self, log: Callable[[str], object]) -> None:
+        self._log: Callable[[str], object] | None = log
         torch: Any = sys.modules["torch"]
         modes: Any = sys.modules["torch.utils._python_dispatch"]
         core: Any = torch._C  # noqa: SLF001
@@ -78,20 +83,22 @@ class Locator:
         self._mode = type(
             "Locating", (modes.TorchDispatchMode,), {"__torch_dispatch__": dispatch}
         )()
-        self._entered = False
+        self._thread = 0
+        self._is_over = False
 
     def enter(self) -> None:
         """Follow this thread from now on, unless a mode of the program's is under way."""
-        if not self._entered and not self._modes_now():
-            self._entered = True
+        if not self._thread and not self._modes_now():
+            self._thread = threading.get_ident()
             self._mode.__enter__()
 
     def end(self) -> None:
-        """Follow it no more; in that thread, and where no mode has been entered since."""
+        """Follow it no more."""
+        self._is_over = True
         for hook in self._hooks:
             hook.remove()
-        if self._entered and self._modes_now() == 1:
-            self._entered = False
+        # Only that thread can leave the mode, and not below another one; else it passes all on.
+        if self._thread == threading.get_ident() and self._modes_now() == 1:
             self._mode.__exit__(None, None, None)
 
     def origin_of(self, tensors: Iterable[Any]) -> Origin | None:
@@ -118,22 +125,36 @@ class Locator:
     # Operations
 
     def _operation(self, operator: Any, types: Any, arguments: Any, named: dict[str, Any]) -> Any:
-        if not self._is_plain(types):
-            return NotImplemented  # a DTensor comes back with what it is made of
+        if any(each.__name__ in WRAPPERS for each in types):
+            return NotImplemented  # it comes back with what it is made of
+        if self._is_over or not self._is_plain(types):
+            return operator(*arguments, **named)
         node = self._node()
         if node is None:
-            number = self._next_number() - 1
-            if number not in self._lines:
-                if len(self._lines) > MAX_KEPT:
-                    self._lines.clear()
-                self._lines[number] = place_of(sys._getframe(2)), self._module()  # noqa: SLF001
+            self._note_line()
         result = operator(*arguments, **named)
-        schema = self._schemas.get(operator)
-        if schema is None:
-            schema = self._schemas[operator] = _Schema(operator)
-        if not schema.is_view:
-            self._look(schema, node, arguments, named, result)
+        try:
+            schema = self._schemas.get(operator)
+            if schema is None:
+                schema = self._schemas[operator] = _Schema(operator)
+            if not schema.is_view:
+                self._look(schema, node, arguments, named, result)
+        except Exception as error:  # noqa: BLE001  (the program's operation goes on)
+            log, self._log = self._log, None
+            if log is not None:
+                log(f"cannot locate by {operator}: {type(error).__name__}: {error}")
         return result
+
+    def _note_line(self) -> None:
+        """Keep where a forward operation is called, for backward: its node has been made just now.
+
+        An operation that makes no node finds the number of an older one, which has its line.
+        """
+        number = self._next_number() - 1
+        if number not in self._lines:
+            if len(self._lines) > MAX_KEPT:
+                self._lines.clear()
+            self._lines[number] = place_of(sys._getframe(3)), self._module()  # noqa: SLF001
 
     def _look(
         self, schema: _Schema, node: Any, arguments: Any, named: dict[str, Any], result: Any
@@ -181,7 +202,7 @@ class Locator:
         constants = [*_constants(arguments), *_constants([*named.values()])]
         made.given = bool(bad_inputs) and not known
         self._bad.update((_storage(each), made) for each in bad_inputs if made.given)
-        made.mask = constants == [-math.inf] and not nan and infinite == below
+        made.mask = (constants == [-math.inf] or made.given) and not nan and infinite == below
         made.inputs = [_summary(each) for each in others[:MAX_INPUTS]]
         return made
 
@@ -212,7 +233,7 @@ class _Schema:
             if argument.alias_info is not None and argument.alias_info.is_write
         ]
         self.has_out = any(argument.is_out for argument in schema.arguments)
-        self.is_view = not self._written and any(
+        self.is_view = not self._written and self.name != GIVES and any(
             each.alias_info is not None for each in schema.returns
         )
 
