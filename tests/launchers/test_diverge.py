@@ -47,7 +47,7 @@ async def test_two_runs_part_where_one_leaves_a_call_out(user: User) -> None:
     done = await does(user, "diverge", "before")
     assert (done.code, done.out) == (
         0,
-        "equal: 4 parameters are equal in the ranks that hold them, in 4 steps\n",
+        "no difference; parameters compared: 4, steps: 4\n",
     )
     done = await does(user, "diverge", "before", "--json", "--", *TORCHRUN, "--leave-out")
     assert done.code == 10, done

@@ -87,9 +87,9 @@ def of_replicas(traces: Sequence[RankTrace]) -> Body:
     if found is not None:
         return {"differs": True, **msgspec.to_builtins(found)}
     steps = max((len(each) for trace in traces for each in trace.updates.values()), default=0)
-    text = f"{replicas.count} parameters are equal in the ranks that hold them, in {steps} steps"
+    text = f"no difference; parameters compared: {replicas.count}, steps: {steps}"
     if not replicas.count:
-        text = "nothing to compare: no parameter is kept equal in two ranks"
+        text = "nothing to compare; no parameter is kept equal in two ranks"
     return {"differs": False, "sentence": text}
 
 
@@ -102,14 +102,14 @@ def of_runs(first: Sequence[RankTrace], second: Sequence[RankTrace]) -> Body:
         raise DapMuxError("the two runs have no rank in common")
     found = first_parting(first, second)
     if found is None:
-        return {"differs": False, "sentence": f"the runs are equal, in {len(common)} ranks"}
+        return {"differs": False, "sentence": f"no difference; ranks compared: {len(common)}"}
     return {"differs": True, **msgspec.to_builtins(found)}
 
 
 def show(screen: Screen, body: dict[str, Any]) -> None:
     """Show an answer: the sentence, the places, then what tells them apart."""
     if not body["differs"]:
-        screen.say(f"equal: {body['sentence']}")
+        screen.say(body["sentence"])
         return
     when = "before the first step" if body["step"] is None else f"step {body['step']}"
     ranks = ", ".join(map(str, body["ranks"]))

@@ -173,10 +173,17 @@ def _hash(tensor: Any) -> str:
         return fingerprint(_local(tensor))
 
 
+_zeros: dict[tuple[Any, Any], str] = {}
+
+
 def _hash_or_zero(tensor: Any) -> str:
     """Return "0" for one whose elements are all 0: equal ones say nothing."""
-    with unseen():
-        return _hash(tensor) if not can_look(local := _local(tensor)) or local.any() else "0"
+    found, local = _hash(tensor), _local(tensor)
+    key = local.shape, local.dtype
+    if found and key not in _zeros:
+        with unseen() as torch:
+            _zeros[key] = fingerprint(torch.zeros(local.shape, dtype=local.dtype))
+    return "0" if found and found == _zeros[key] else found
 
 
 def _address(tensor: Any) -> int:
