@@ -147,7 +147,10 @@ class _Runs:
                 text = "what one run alone computes"
                 return self._parting(at, other, text, (alone[0], alone[1]))
         if pairs:
-            return self._parting(at, other, "a value that comes from outside", (at, other))
+            text = "a value that comes from outside"
+            if not (self.a.has_operations and self.b.has_operations):
+                text = "what has been computed since the last equal line"
+            return self._parting(at, other, text, (at, other))
         text = "what is computed here"
         if isinstance(mine, Op) and mine.random:
             same = mine.arguments == getattr(others, "arguments", "")
