@@ -154,6 +154,26 @@ def test_gradients_that_travel_in_a_bucket_are_exchanged() -> None:
     assert (found.kind, found.tensor, found.place) == ("not-exchanged", "v", "train.py:20 f")
 
 
+def test_shards_of_one_seed_in_a_job_of_two_dimensions_differ_by_design() -> None:
+    """Ranks 0 and 3 share no group; 0 sends activations to 1, and 1 its gradients to 3."""
+    ranks = [
+        trace(
+            rank,
+            {
+                "kind": "group",
+                "name": f"tp{rank // 2}",
+                "ranks": [rank // 2 * 2, rank // 2 * 2 + 1],
+            },
+            {"kind": "group", "name": f"dp{rank % 2}", "ranks": [rank % 2, rank % 2 + 2]},
+            call(10, 1, f"p{rank}", f"s{rank // 2}", group=f"tp{rank // 2}"),
+            call(20, 1, f"g{rank}", f"g-{rank % 2}", group=f"dp{rank % 2}"),
+            step(0, {"w": f"g-{rank % 2}"}, {"w": f"w1-{rank % 2}"}, before={"w": "w0"}),
+        )
+        for rank in range(4)
+    ]
+    assert first_divergence(Replicas(ranks)) is None
+
+
 def test_chance_in_what_tensor_parallel_ranks_have_in_common_is_named() -> None:
     ranks = [
         trace(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from typing import Final
 
 from dap_mux.pure.insight.numerics.diverge_trace import (
@@ -201,20 +202,25 @@ class Replicas:
         return not any(later & {*call.inputs} for call in calls)
 
     def _is_island(self, name: str, one: int, other: int) -> bool:
-        """Whether each exchanges its gradient with others only, and no data goes between them.
+        """Whether both exchange its gradient, and no data goes between them in any way.
 
         Ranks of tensor or pipeline parallelism send each other activations.
         """
-        partners = [self._exchanged[rank][name] for rank in (one, other)]
-        if None in partners or other in (partners[0] or ()):
+        if None in (self._exchanged[one][name], self._exchanged[other][name]):
             return False
-        trace = self.by_rank[one]
-        first = trace.updates[name][0].since
-        for _, call in trace.calls(first, len(trace.lines)):
-            between = {one, other} <= {*trace.groups.get(call.group, ())}
-            if between and call.inputs and call.shape and call.shape != [1]:
-                return False
-        return True
+        return not any({one, other} <= each for each in self._islands)
+
+    @cached_property
+    def _islands(self) -> list[set[int]]:
+        """The parts of the job between which more than single numbers are sent."""
+        return _joined(
+            (rank, other)
+            for rank, trace in self.by_rank.items()
+            for name in {
+                call.group for _, call in trace.calls(0, len(trace.lines)) if _is_data(call)
+            }
+            for other in trace.groups.get(name, ())
+        )
 
     def is_used_equally(self, name: str, one: int, other: int) -> bool:
         """Whether a layer makes the same of it and of the same activations in both ranks.
@@ -223,6 +229,10 @@ class Replicas:
         """
         mine, others = (self._uses[rank].get(name) for rank in (one, other))
         return mine is not None and others is not None and mine == others
+
+
+def _is_data(call: Call) -> bool:
+    return bool(call.inputs) and bool(call.shape) and call.shape != [1]
 
 
 def _uses_of(trace: RankTrace) -> dict[str, tuple[list[str], list[str]]]:
