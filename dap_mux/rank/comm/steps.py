@@ -27,7 +27,8 @@ class Step:
     `before`: the parameters before it, of an optimizer's first step, or all if asked. `place`:
     where `step()` was called. A name ends in `@1` or the like where its rank has only that shard.
     `tensors`: the addresses of gradients. Of the first step only, `constant`: parameters whose
-    elements are all the same; `groups`: the names of the groups in which DDP keeps them equal.
+    elements are all the same; `groups`: the names of the groups in which DDP keeps them equal, ""
+    where it ignores them.
     """
 
     __slots__ = (
@@ -141,6 +142,7 @@ class Steps:
                 continue
             if type(each).__name__ == DDP:
                 name = str(each.process_group.group_name)
+                self._groups.update(dict.fromkeys(map(id, each.parameters()), ""))
                 self._groups.update((id(one), name) for one in each._module_parameters)  # noqa: SLF001
             for name, parameter in each.named_parameters():
                 plain = name.removeprefix("module.")  # DDP's

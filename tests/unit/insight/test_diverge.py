@@ -174,6 +174,34 @@ def test_shards_of_one_seed_in_a_job_of_two_dimensions_differ_by_design() -> Non
     assert first_divergence(Replicas(ranks)) is None
 
 
+def test_what_ddp_ignores_and_what_is_averaged_now_and_then_differ_by_design() -> None:
+    ignored = [
+        trace(
+            rank,
+            call(20, 1, f"gw{rank}", "gw"),
+            step(
+                0,
+                {"w": "gw", "v": f"gv{rank}"},
+                {"w": "w1", "v": f"v1-{rank}"},
+                groups={"w": "0", "v": ""},
+                **BEGIN,
+            ),
+        )
+        for rank in range(2)
+    ]
+    averaged = [
+        trace(
+            rank,
+            call(5, 1, f"i{rank}", "w0"),
+            step(0, {"w": f"g{rank}"}, {"w": f"w1-{rank}"}, before={"w": "w0"}),
+            call(30, 2, f"flat{rank}", "flat"),
+        )
+        for rank in range(2)
+    ]
+    for ranks in (ignored, averaged):
+        assert first_divergence(Replicas(ranks)) is None
+
+
 def test_chance_in_what_tensor_parallel_ranks_have_in_common_is_named() -> None:
     ranks = [
         trace(

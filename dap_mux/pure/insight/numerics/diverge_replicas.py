@@ -115,7 +115,7 @@ class Replicas:
         """Return the ranks that a parameter's gradients are exchanged with, None for none."""
         updates = trace.updates.get(name, [])
         for update in updates[:1]:
-            if name in update.step.groups:
+            if update.step.groups.get(name):
                 return {*trace.groups.get(update.step.groups[name], self.by_rank)}
         for update in updates[:LOOKED_AT]:
             at = trace.exchange(update, name)
@@ -174,7 +174,8 @@ class Replicas:
 
     def _is_left_out(self, name: str, one: int, other: int) -> bool:
         """Whether others of its optimizer are exchanged between these ranks."""
-        if EXPERT.search(name) or {one, other} & self._routes:
+        ignored = self._first(name, one).groups.get(name) == ""
+        if ignored or EXPERT.search(name) or {one, other} & self._routes:
             return False
         return any(
             each != name
@@ -189,7 +190,12 @@ class Replicas:
         return other in partners[0] and one in partners[1]
 
     def _is_sent(self, name: str, one: int, other: int) -> bool:
-        """Whether a call has made it equal, and no later call takes it as it is then."""
+        """Whether a call has made it equal, and no later one takes parameters to average them."""
+        later = self.by_rank[one].updates[name][0].at
+        trace = self.by_rank[one]
+        averages = any(_is_data(call) for _, call in trace.calls(later, len(trace.lines)))
+        if averages and not any(self._exchanged[one].values()):
+            return False
         return all(self._was_sent(self.by_rank[rank], name) for rank in (one, other))
 
     def _was_sent(self, trace: RankTrace, name: str) -> bool:
