@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,6 +12,7 @@ import pytest
 from tests.launchers.launching import launch, line
 from tests.launchers.tools import environment
 from tests.support.processes.commands import Done, User
+from tests.support.processes.waiting import until
 
 pytestmark = pytest.mark.timeout(300)
 PROGRAM: Final = Path(__file__).parent / "scripts" / "diverge_parts.py"
@@ -60,3 +62,14 @@ async def test_two_runs_part_where_one_leaves_a_call_out(user: User) -> None:
     refused = await does(user, *record, "--", *TORCHRUN)
     assert refused.code == 2
     assert "--comm-file before: exists already; a trace is a new folder" in refused.err
+
+
+async def test_ctrl_c_ends_the_job_and_asks_what_it_has_recorded(user: User) -> None:
+    words = ["diverge", "--json", "--", *TORCHRUN, "--leave-out", "--endless"]
+    command = await launch(user, environment("torch"), words, OMP_NUM_THREADS="1")
+    await until(lambda: "step 4" in command.out, within=ENDS_S, what="steps")
+    user.signal(command.process.pid, signal.SIGINT)
+    done = await command.ends(within=ENDS_S)
+    assert done.code == 10, done
+    body = answer(done)
+    assert (body["kind"], body["step"], body["tensor"]) == ("not-exchanged", 2, "2.weight")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import tempfile
 from argparse import Namespace
 from collections.abc import Sequence
@@ -50,7 +51,10 @@ def _recorded(args: Namespace) -> list[RankTrace]:
     with tempfile.TemporaryDirectory(prefix="dap-mux-diverge-") as folder:
         comm = "operations" if args.locate else "hash"
         options = LaunchOptions(config, tuple(args.launcher), comm=comm, comm_file=folder)
-        code = execute(run_launcher, options)
+        try:
+            code = execute(run_launcher, options)
+        except KeyboardInterrupt:
+            code = 128 + signal.SIGINT
         if code:
             say(f"the job ended with exit code {code}; what it has recorded is compared")
         return read_trace(Path(folder))

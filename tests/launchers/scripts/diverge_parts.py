@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from itertools import count
 
 import torch
 import torch.distributed as dist
@@ -20,16 +21,17 @@ def average(model: nn.Module, step: int) -> None:
 
 
 def train() -> None:
-    """Make four steps, with batches that differ."""
+    """Make four steps, or endless ones, with batches that differ."""
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1))
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
     torch.manual_seed(100 + dist.get_rank())
-    for step in range(4):
+    for step in count() if "--endless" in sys.argv else range(4):
         optimizer.zero_grad()
         model(torch.randn(4, 8)).square().mean().backward()
         average(model, step)
         optimizer.step()
+        print(f"step {step}", flush=True)
 
 
 dist.init_process_group("gloo")
