@@ -19,19 +19,17 @@ SCRIPT: Final = Path(__file__).parent / "scripts/slow_ranks.py"
 
 
 async def job(user: User, comm: str, what: str) -> Command:
-    """Start two ranks, with a debugger in them."""
+    """Start two ranks."""
     words = ["run", "--no-wait", "--comm", comm, "--", "torchrun", "--standalone"]
     words += ["--nproc-per-node", "2", str(SCRIPT), what, str(user.folder / "go")]
-    run = await launch(user, environment("torch"), words, OMP_NUM_THREADS="1")
-    await joined(run, name="editor", timeout=STARTS)
-    return run
+    return await launch(user, environment("torch"), words, OMP_NUM_THREADS="1")
 
 
-async def why(user: User, wanted: str) -> dict[str, Any]:
+async def why(user: User, wanted: str, *more: str) -> dict[str, Any]:
     """Ask until it is this verdict."""
     with anyio.fail_after(STARTS):
         while True:
-            done = await user.does("why", "--slow", "--json")
+            done = await user.does("why", "--slow", "--json", *more)
             body: dict[str, Any] = json.loads(done.out) if done.out.startswith("{") else {}
             if body.get("verdict") == wanted:
                 return body
@@ -39,6 +37,7 @@ async def why(user: User, wanted: str) -> dict[str, Any]:
 
 async def test_the_slow_loader_is_found_with_the_record_on_for_the_look_alone(user: User) -> None:
     run = await job(user, "off", "loads")
+    await joined(run, name="editor", timeout=STARTS)
     body = await why(user, "slow-rank")
     (suspect,) = body["suspects"]
     assert suspect["ranks"] == "1"
@@ -54,7 +53,7 @@ async def test_the_slow_loader_is_found_with_the_record_on_for_the_look_alone(us
 
 async def test_a_rank_that_has_left_the_loop_is_named(user: User) -> None:
     await job(user, "time", "leaves")
-    body = await why(user, "not-joined")
+    body = await why(user, "not-joined", "--attach")
     backward, barrier = line(SCRIPT, ".backward()"), line(SCRIPT, "dist.barrier()")
     assert body["sentence"] == (
         f"rank 1 has left the loop after 30 calls of all_reduce at slow_ranks.py:{backward} (train)"
