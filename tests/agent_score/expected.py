@@ -138,13 +138,13 @@ BUGS: Final = (
     ),
     Bug("slow_collate", "slow", "6", "slow rank", "torchrun", late=1),
     Bug("full_queue", "hang", "4", "dead worker", "torchrun", late=2),
-    Bug("group_of_members", "hang", "2,5", "mismatched collective", "torchrun", late=2),
+    Bug("barrier_in_finally", "hang", "6", "swallowed exception", "torchrun", late=2),
     Bug(
         *("adapter_after_wrapping", "wrong", "all", "missed sync", "torchrun"),
         watch="adapted",
         at="if rank == 0 and step % 10 == 0:",
         late=2,
     ),
-    Bug("busy_monitor", "slow", "3", "slow rank", "torchrun", late=2),
+    Bug("copied_history", "slow", "3", "slow rank", "torchrun", late=2),
     Bug("new_words", "crash", "5", "exception", "torchrun", late=2),
 )
