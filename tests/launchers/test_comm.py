@@ -89,6 +89,7 @@ def test_each_call_is_seen_once_and_its_record_goes_without_a_trace() -> None:
     at = line(SCRIPTS / "comm_calls.py", "work = dist.all_reduce")
     assert place.endswith(f"comm_calls.py:{at} open_call")
     assert told(output, "shape") == [[[4], "torch.float32"]]
+    assert told(output, "hashes") == [[5, True]]
     assert told(output, "child") == [0, 0]
     assert told(output, "after") == 2 * [[0, False, 0, True]]
 

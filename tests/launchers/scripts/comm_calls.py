@@ -93,6 +93,17 @@ if rank == 0:
     tell("place", calls[-1].place)
     tell("shape", [calls[-1].shape, str(calls[-1].dtype)])
 in_child()
+if rank == 0:
+    whole = torch.arange(100_003.0)
+    others = [whole.clone() for _ in range(4)]
+    others[0][77_777] += 1 / 128  # the last bit
+    others[1][1000:1256] = whole[1256:1512]
+    others[1][1256:1512] = whole[1000:1256]
+    others[2][100_001:] = whole[100_001:].flip(0)
+    others[3] = whole.roll(1)
+    hashes = [import_module("dap_mux.rank.comm.looks").fingerprint(one) for one in [whole, *others]]
+    again = import_module("dap_mux.rank.comm.looks").fingerprint(torch.arange(100_004.0)[:-1])
+    tell("hashes", [len({*hashes}), again == hashes[0]])
 comm.end()
 count = len(calls)
 dist.all_reduce(tensor)
