@@ -233,8 +233,10 @@ class _Schema:
             if argument.alias_info is not None and argument.alias_info.is_write
         ]
         self.has_out = any(argument.is_out for argument in schema.arguments)
-        self.is_view = not self._written and self.name != GIVES and any(
-            each.alias_info is not None for each in schema.returns
+        self.is_view = (
+            not self._written
+            and self.name != GIVES
+            and any(each.alias_info is not None for each in schema.returns)
         )
 
     def written(self, arguments: Any, named: dict[str, Any]) -> Iterator[Any]:

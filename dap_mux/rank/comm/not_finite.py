@@ -26,8 +26,7 @@ if TYPE_CHECKING:  # a rank may have Python 3.8
     from collections.abc import Callable
 
 EVENT = "dapMuxNotFinite"
-LESS = ("off", "time")
-"""Modes of the watch in which nothing is looked at."""
+TRACING = "dap_mux.rank.injected.attach.tracing"
 MAX_NAMES = 3
 MIN_SCALE = 1.0
 """A gradient scaler looks for the largest scale that does not overflow; below, it never ends."""
@@ -45,7 +44,7 @@ class _Guard:
 
     def __init__(self, log: Callable[[str], object], *, locates: bool) -> None:
         self._log = log
-        self._before = switch.mode()
+        self.began = False
         self.locates = locates
         self._locator: Locator | None = None
         self._spoilt = -2
@@ -53,14 +52,8 @@ class _Guard:
         self._backward: Any = None
 
     def begin(self) -> None:
-        """Look once torch is there."""
-        if self._before in LESS:
-            switch.begin("finite", self._log)
-        switch.when_started(self._begin)
-
-    def _begin(self) -> None:
-        if self not in _guards:
-            return  # it has ended before torch came
+        """Look; torch is there."""
+        self.began = True
         watch, steps = switch.watch(), switch.steps()
         if watch is not None:
             watch.sending.append(self._sends)
@@ -91,13 +84,11 @@ class _Guard:
             autograd.backward = self._plain_backward
         if self._locator is not None:
             self._locator.end()
-        if self._before in LESS:
-            switch.begin(self._before, self._log)
 
     def _enter(self) -> None:
         try:
             if self._locator is None:
-                self._locator = Locator()
+                self._locator = Locator(self._log)
             self._locator.enter()
         except Exception as error:  # noqa: BLE001  (private parts of torch: the job goes on)
             self.locates = False
@@ -107,6 +98,9 @@ class _Guard:
     def _stepped(self, step: Any) -> None:
         if self.locates:
             self._enter()
+        elif self._locator is not None:
+            self._locator.end()
+            self._locator = None
         if self._locator is not None:
             self._locator.step = step.number + 1
 
@@ -204,7 +198,7 @@ def _suspend(frame: Any, error: NotFinite) -> None:
 
     Private interfaces of debugpy. `debugpy.breakpoint()` would stop at the next line only.
     """
-    tracing: Any = import_module("dap_mux.rank.injected.attach.tracing")
+    tracing: Any = import_module(TRACING)
     debugger: Any = sys.modules["pydevd"].get_global_debugger()
     kinds: Any = import_module("_pydevd_bundle.pydevd_constants")
     handle = import_module("_pydevd_bundle.pydevd_trace_dispatch").handle_exception
@@ -233,9 +227,9 @@ def arm(*, locates: bool, log: Callable[[str], object] = _log) -> str:
     if not _guards:
         guard = _Guard(log, locates=locates)
         _guards.append(guard)
-        guard.begin()
+        switch.guard(guard, log)
     else:
-        _guards[0].locates |= locates
+        _guards[0].locates = locates
     torch = sys.modules.get("torch")
     if torch is None:
         return "" if find_spec("torch") is not None else "it has no torch"
@@ -247,4 +241,5 @@ def arm(*, locates: bool, log: Callable[[str], object] = _log) -> str:
 def disarm() -> None:
     """Stop no more."""
     while _guards:
-        _guards.pop().end()
+        _guards.pop()
+        switch.guard(None, _log)

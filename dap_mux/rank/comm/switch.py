@@ -31,11 +31,12 @@ class _State:
         self.steps: Steps | None = None
         self.operations: Operations | None = None
         self.trace: Trace | None = None
-        self.mode = "off"
+        self.asked = self.mode = "off"
         self.rank: int | None = None
         self.finder: _Finder | None = None
         self.mpi: MpiWatch | None = None
         self.mpi_finder: _Finder | None = None
+        self.guard: Any = None
         self.waiting: list[Callable[[], object]] = []
 
 
@@ -84,7 +85,26 @@ def begin(mode: str, log: Callable[[str], object], rank: int | None = None) -> N
     torch's kernels is left, who is called `when_started` puts others there. `rank`: the number in
     the name of its trace.
     """
-    _state.mode, _state.rank = mode, rank
+    _state.asked, _state.rank = mode, rank
+    _take(log)
+
+
+def guard(guard: Any, log: Callable[[str], object]) -> None:
+    """Look at least whether values are finite while there is a guard; None: there is none.
+
+    Its `begin` is called once torch is there, its `end` when another takes its place.
+    """
+    before, _state.guard = _state.guard, guard
+    if before is not None:
+        before.end()
+    _take(log)
+    if guard is not None and _state.watch is not None and not guard.began:
+        guard.begin()
+
+
+def _take(log: Callable[[str], object]) -> None:
+    less = _state.asked in ("off", "time")
+    _state.mode = mode = "finite" if less and _state.guard is not None else _state.asked
     _watch_mpi(log)
     if mode == "off":
         end()
@@ -136,6 +156,8 @@ def _start(log: Callable[[str], object]) -> None:
         _take_mode()
         _begin_trace(watch)
         _call_waiting()
+        if _state.guard is not None:
+            _state.guard.begin()
         atexit.register(end)  # works are let go of while torch is still whole
     except Exception as error:  # noqa: BLE001  (private parts of torch: the job goes on)
         _state.mode = "off"

@@ -7,6 +7,8 @@ import sys
 from importlib import import_module
 from typing import Any
 
+SWITCH = "dap_mux.rank.comm.switch"
+
 
 def switch(mode: str) -> str:
     """Begin a mode, or none; return as JSON `mode` and `problem`. Raises nothing."""
@@ -17,7 +19,7 @@ def switch(mode: str) -> str:
         print(f"dap-mux: {text}", file=sys.stderr)  # noqa: T201  (later ones, too)
 
     try:
-        comm: Any = import_module("dap_mux.rank.comm.switch")
+        comm: Any = import_module(SWITCH)
     except ImportError as error:
         problem = f"dap-mux is not installed in its Python ({error}): install it there as here"
         return json.dumps({"problem": problem})
