@@ -87,7 +87,7 @@ def _dial_and_comm(parser: ArgumentParser) -> None:
     )
     parser.add_argument(
         "--comm",
-        choices=("off", "time", "hash", "operations"),
+        choices=("off", "time", "finite", "hash", "operations"),
         default="",
         help="record torch's communication calls, for `why` (time); hash what is sent and stepped "
         "to, for `diverge` (hash), or what each operation computes (operations) (default: off)",
