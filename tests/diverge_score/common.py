@@ -41,7 +41,7 @@ def start(seed: int = 0) -> tuple[int, int]:
 
 
 def finish(values: Iterable[torch.Tensor]) -> None:
-    """Print the sum of what ranks, or runs, should have in common, and leave the job."""
+    """Print the sum of what ranks, or runs, should have in common, before the program ends."""
     sums, rank = _sums(values), dist.get_rank()
     after = [*SNAPSHOTS[1:], sums] if SNAPSHOTS else []
     totals = [sum(each.get(key, 0.0) for key in sums) for each in after]
@@ -49,7 +49,8 @@ def finish(values: Iterable[torch.Tensor]) -> None:
     lines.append(f"sum {rank} {sum(sums.values())!r}")
     sys.stdout.write("".join(f"{line}\n" for line in lines))  # at once, not among another rank's
     sys.stdout.flush()
-    dist.destroy_process_group()
+    # The group is left to the end of the program: destroying it while DDP still holds it hung some
+    # runs on a busy machine, where one of Gloo's threads waited for the interpreter's lock.
 
 
 def _sums(values: Iterable[Any]) -> dict[int, float]:
