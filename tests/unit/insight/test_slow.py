@@ -41,6 +41,7 @@ class Job:
     ahead: dict[int, int] = field(default_factory=dict)
     pauses: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
     starved: dict[int, int] = field(default_factory=dict)
+    ran: dict[int, int] = field(default_factory=dict)
     chance: Random = field(default_factory=lambda: Random(5))
 
     def paces(self, open_calls: dict[int, tuple[str, str]] | None = None) -> dict[RankId, Pace]:
@@ -77,7 +78,7 @@ class Job:
             base=ahead,
             began=told.samples[0][0],
             ended=told.samples[-1][0],
-            ran=len(told.samples) * 5_000,
+            ran=self.ran.get(rank, 1_000_000),
             processors=4,
             groups=[("default_pg", [*range(self.ranks)])],
             kinds=["all_reduce", "barrier"],
@@ -201,6 +202,11 @@ def test_a_rank_without_a_processor_is_slow_only_if_it_is_by_much(more: int, nam
     found = verdict(job)
     assert found.name == name
     assert (STARVED in found.sentence) is (name == "slow-rank")
+
+
+def test_a_rank_with_more_work_may_lack_a_processor_more_often() -> None:
+    job = Job(work(2, place=WORK), starved={2: 5_000}, ran={2: 2_000_000})
+    assert verdict(job).sentence.endswith(": at train.py:30 (forward)")
 
 
 def test_a_rank_that_is_slower_at_all_places_is_said_to_be_that() -> None:

@@ -83,8 +83,8 @@ class Timeline:
     """What one rank did, by the clock that all of its group share.
 
     `slack`: how far that clock may be off for it. `samples`: until when it was where, since the
-    sample before, and for how long of that it had no processor though it had work; `starving`: how
-    long for each µs with one. `end`: of the look.
+    sample before, and for how long of that it had no processor though it had work; `ran`: with
+    one. `starving`: how long without for each µs with one. `end`: of the look.
     """
 
     rank: RankId
@@ -92,6 +92,7 @@ class Timeline:
     samples: Sequence[tuple[int, Spot, int]]
     pauses: Sequence[tuple[int, int]]
     end: int
+    ran: int = 0
     starving: float = 0.0
     slack: int = 0
 
@@ -155,6 +156,7 @@ def _aligned(
             [(at + shift, spots[spot], starved) for at, spot, starved in pace.samples],
             [(begin + shift, end + shift) for begin, end in pace.pauses],
             pace.ended + shift,
+            pace.ran,
             sum(starved for *_, starved in pace.samples) / max(1, pace.ran),
             slack,
         )

@@ -34,6 +34,7 @@ AS_MUCH_AS_NEXT: Final = 2.0
 BY_CHANCE: Final = 0.01
 SHORTEST_US: Final = 500
 MOSTLY: Final = 0.5
+MORE_WORK: Final = 1.5
 COLLECTION: Final = "the garbage collection"
 STARVED: Final = "waiting for a processor, which other work has,"
 LEAST_STARVED: Final = 0.3
@@ -218,20 +219,24 @@ def excess(pacing: Pacing) -> Excess | None:
     From the first turn on: what came before is the job's start.
     """
     waits, timelines = _waits(pacing.group), pacing.group.timelines
-    busy = median(one.starving for rank, one in timelines.items() if rank != pacing.rank)
+    own, others = timelines[pacing.rank], [*timelines.values()]
+    others.remove(own)
+    busy = median(one.starving for one in others)
+    if own.ran >= MORE_WORK * median(one.ran for one in others):
+        busy = own.starving  # whoever runs for longer is interrupted more often
     begin = min(turn.began for turn in pacing.own)
     profiles = {rank: _profile(one, waits[rank], busy, begin) for rank, one in timelines.items()}
-    own = profiles.pop(pacing.rank)
+    profile = profiles.pop(pacing.rank)
     usual = [_by_cause(each) for each in profiles.values()]
     more = {
         cause: time - int(median(other[cause] for other in usual))
-        for cause, time in _by_cause(own).items()
+        for cause, time in _by_cause(profile).items()
     }
     total = sum(time for time in more.values() if time > 0)
     if not total:
         return None
     cause = max(more, key=lambda each: more[each])
-    spot = max((spot for spot in own if _cause(spot) == cause), key=lambda each: own[each])
+    spot = max((spot for spot in profile if _cause(spot) == cause), key=lambda each: profile[each])
     return Excess(spot, more[cause] / total)
 
 
