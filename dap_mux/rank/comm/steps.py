@@ -167,6 +167,7 @@ def shard_of(tensor: Any) -> str:
 
 
 def _local(tensor: Any) -> Any:
+    """Return what a rank has of a DTensor."""
     return tensor.to_local() if hasattr(tensor, "to_local") else tensor
 
 

@@ -227,14 +227,6 @@ def mode() -> str:
     return _state.mode
 
 
-def when_started(call: Callable[[], object]) -> None:
-    """Call this once the watch has begun."""
-    if _state.watch is not None:
-        call()
-    else:
-        _state.waiting.append(call)
-
-
 def record() -> Record | None:
     """Return the record, None where nothing is recorded."""
     return _state.watch.record if _state.watch is not None else None

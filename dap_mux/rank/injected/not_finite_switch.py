@@ -17,12 +17,11 @@ def switch(stops: bool, locates: bool) -> str:
 def _problem(stops: bool, locates: bool) -> str:
     try:
         guard: Any = import_module(GUARD)
-    except ImportError as error:
-        return f"its Python cannot import dap-mux, which this needs ({error})"
-    try:
         if stops:
             return str(guard.arm(locates=locates))
         guard.disarm()
+    except ImportError as error:
+        return f"its Python cannot import dap-mux, which this needs ({error})"
     except Exception as error:  # noqa: BLE001  (private parts of torch; the job goes on)
         return f"{type(error).__name__}: {error}"
     return ""

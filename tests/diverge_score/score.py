@@ -1,0 +1,70 @@
+"""`make diverge-score`: what is said of programs that go wrong silently, kind by kind.
+
+It goes on where it was stopped: `build/diverge-score/KIND.jsonl` has an answer a line. Each kind is
+a module `kind_KIND` with `look`, which runs a program, and `right`, which judges the answer.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final
+
+import anyio
+
+from tests.diverge_score.expected import CASES, ENVIRONMENT, Case
+from tests.support.processes.commands import User
+
+LOGS: Final = Path(__file__).resolve().parents[2] / "build" / "diverge-score"
+
+
+async def answer(kind: Any, case: Case) -> dict[str, Any]:
+    """Run one program, and judge what was said of it."""
+    with tempfile.TemporaryDirectory() as folder:
+        user = User(Path(folder))
+        try:
+            found = await kind.look(user, case.path, case.nproc, **ENVIRONMENT)
+            return {"case": case.name, **found, "right": kind.right(case, found)}
+        except Exception as error:  # noqa: BLE001  (the others are looked at as well)
+            return {"case": case.name, "error": repr(error)[:2000], "right": {}}
+        finally:
+            await user.close()
+
+
+def known(log: Path) -> dict[str, dict[str, Any]]:
+    """Return the answers that a log has, by case."""
+    lines = log.read_text("utf-8").splitlines() if log.exists() else []
+    return {each["case"]: each for each in map(json.loads, lines)}
+
+
+def main() -> int:
+    """Look at each program of a kind that the log has not."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("kind")
+    parser.add_argument("cases", nargs="*")
+    wanted = parser.parse_args()
+    kind, log = import_module(f"tests.diverge_score.kind_{wanted.kind}"), LOGS / wanted.kind
+    log = log.with_suffix(".jsonl")
+    log.parent.mkdir(parents=True, exist_ok=True)
+    cases = [each for each in CASES if each.kind == wanted.kind]
+    answers = known(log)
+    for case in cases:
+        if case.name in answers or (wanted.cases and case.name not in wanted.cases):
+            continue
+        answers[case.name] = anyio.run(answer, kind, case)
+        with log.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(answers[case.name]) + "\n")
+        print(case.name, answers[case.name]["right"], flush=True)
+    judged = [answers[case.name]["right"] for case in cases if case.name in answers]
+    for what in sorted({name for each in judged for name in each}):
+        count = sum(each.get(what, False) for each in judged)
+        print(f"{what}: right in {count} of {len(judged)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
