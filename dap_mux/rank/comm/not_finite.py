@@ -28,6 +28,8 @@ if TYPE_CHECKING:  # a rank may have Python 3.8
 EVENT = "dapMuxNotFinite"
 TRACING = "dap_mux.rank.injected.attach.tracing"
 MAX_NAMES = 3
+TURNS = 8
+"""Without `locates`, each step looks at an eighth of the parameters, in turn."""
 MIN_SCALE = 1.0
 """A gradient scaler looks for the largest scale that does not overflow; below, it never ends."""
 
@@ -123,24 +125,38 @@ class _Guard:
         before = f"before {call.kind} #{call.number} of group {call.group[1] or call.group[0]}"
         self._stop(call.step, bad, (nan, infinite, of), what, before)
 
-    def _steps(self, what: str, step: Any, named: list[tuple[str, Any]]) -> None:
-        bad = [(name, each) for name, each in named if not is_finite(each)]
-        if bad and what == "gradient" and self._has_summed(step.number):
-            # Others' parts are in it, and its own was looked at: who stops is who made it.
+    def _steps(self, what: str, step: Any, named: list[tuple[str, Any, Any]]) -> None:
+        summed = self._has_summed(step.number)
+        if what == "gradient":
+            if summed:
+                return  # its own part was looked at, before it was sent
+            looked = [(name, gradient) for name, _, gradient in named if gradient is not None]
+        else:
+            turn = slice(None) if self.locates else slice(step.number % TURNS, None, TURNS)
+            looked = [(name, parameter) for name, parameter, _ in named[turn]]
+        bad = [(name, each) for name, each in looked if not is_finite(each)]
+        names = {name for name, _ in bad}
+        gradients = [one for name, _, one in named if name in names and one is not None]
+        if bad and what != "gradient" and summed and not all(map(is_finite, gradients)):
+            # Who made it has stopped before its part was sent; else the sum has overflowed.
             self._spoilt = step.number
-            text = f"{what} {bad[0][0]}, as it came out of a collective"
+            text = f"the gradient of {bad[0][0]}, as it came out of a collective"
             session.tell(EVENT, {"text": text, "step": step.number, "stops": False})
         elif bad:
-            names = ", ".join(name for name, _ in bad[:MAX_NAMES])
+            shown = ", ".join(name for name, _ in bad[:MAX_NAMES])
             more = f" and {len(bad) - MAX_NAMES} more" if len(bad) > MAX_NAMES else ""
             tensors = [each for _, each in bad]
             when = f"{'before' if what == 'gradient' else 'after'} {step.optimizer}.step()"
-            self._stop(step.number, tensors, counts_of(tensors), f"{what} {names}{more}", when)
+            self._stop(step.number, tensors, counts_of(tensors), f"{what} {shown}{more}", when)
 
     def _has_summed(self, step: int) -> bool:
         record = switch.record()
-        calls = [*record.last] if record is not None else []
-        return any(call.step == step and "reduce" in call.kind for call in calls)
+        for call in reversed([*record.last] if record is not None else []):
+            if call.step < step:
+                return False
+            if "reduce" in call.kind:
+                return True
+        return False
 
     def _stop(
         self, step: int, bad: list[Any], counts: tuple[int, int, int], what: str, when: str

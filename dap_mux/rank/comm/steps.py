@@ -51,13 +51,14 @@ class Step:
 class Steps:
     """Follows all optimizers. `last`: the steps that are over. `ended`: who is told of each.
 
-    `looking`: who is told of `gradient` before and `parameter` after each step, with their names.
+    `looking`: who is told before (`gradient`) and after (`parameter`) each step of all names,
+    parameters and gradients.
     """
 
     def __init__(self, record: Record, fails: Callable[[Exception], object]) -> None:
         self.last: deque[Step] = deque(maxlen=MAX_STEPS)
         self.ended: list[Callable[[Step], object]] = []
-        self.looking: list[Callable[[str, Step, list[tuple[str, Any]]], object]] = []
+        self.looking: list[Callable[[str, Step, list[tuple[str, Any, Any]]], object]] = []
         self.mode = "time"
         self.whole = False
         """Whether `before` is known of each step."""
@@ -117,9 +118,8 @@ class Steps:
         if self.looking:
             with unseen():
                 named = [
-                    (name, _local(each.grad if what == "gradient" else each))
+                    (name, _local(each), None if each.grad is None else _local(each.grad))
                     for name, each in self._named(optimizer)
-                    if what == "parameter" or each.grad is not None
                 ]
             for tell in [*self.looking]:
                 tell(what, step, named)
