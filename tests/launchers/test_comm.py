@@ -122,6 +122,12 @@ def test_results_are_bitwise_the_same_and_nothing_is_loaded_without_it() -> None
     assert (told(off, "kernels"), told(on, "kernels")) == ([False] * 2, [True] * 2)
 
 
+def test_modes_change_from_another_thread_between_calls_only() -> None:
+    """Where that thread put kernels there itself, a call failed in every other run."""
+    output = torchrun("comm_switches.py", within=120)
+    assert told(output, "switched") == 2 * [[True, False]]
+
+
 MPI_KINDS: Final = [
     *("Allreduce", "Allgather", "Allreduce", "Bcast", "Scatter", "Reduce", "Isend", "Irecv"),
     *("Barrier", "allreduce", "bcast", "allgather", "scatter", "isend", "recv"),

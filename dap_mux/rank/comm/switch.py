@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import atexit
+import ctypes
 import os
 import sys
+import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -86,7 +88,14 @@ def begin(mode: str, log: Callable[[str], object], rank: int | None = None) -> N
     the name of its trace.
     """
     _state.asked, _state.rank = mode, rank
-    _take(log)
+    _in_main_thread(lambda: _take(log), log)
+
+
+def when_started(call: Callable[[], object]) -> None:
+    """Call this once the watch has begun, or at its place in a replay."""
+    _state.waiting.append(call)
+    if _state.watch is not None:
+        _call_waiting()
 
 
 def guard(guard: Any, log: Callable[[str], object]) -> None:
@@ -94,12 +103,43 @@ def guard(guard: Any, log: Callable[[str], object]) -> None:
 
     Its `begin` is called once torch is there, its `end` when another takes its place.
     """
-    before, _state.guard = _state.guard, guard
-    if before is not None:
-        before.end()
-    _take(log)
-    if guard is not None and _state.watch is not None and not guard.began:
-        guard.begin()
+
+    def change() -> None:
+        before, _state.guard = _state.guard, guard
+        if before is not None:
+            before.end()
+        _take(log)
+        if guard is not None and _state.watch is not None and not guard.began:
+            guard.begin()
+
+    _in_main_thread(change, log)
+
+
+def _in_main_thread(function: Callable[[], object], log: Callable[[str], object]) -> None:
+    """Call this in the main thread between two of its instructions, for a second at most.
+
+    torch's dispatcher reads its table without a lock: where another thread put a kernel there, a
+    call in between failed ("fallthrough_kernel was executed", 1 of 4,000 times, measured).
+    """
+    if threading.current_thread() is threading.main_thread() or C10D not in sys.modules:
+        function()
+        return
+    done = threading.Event()
+
+    def call(_: Any) -> int:
+        try:
+            function()
+        finally:
+            done.set()
+        return 0
+
+    kept = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(call)
+    _pending.append(kept)  # for good: the interpreter has its address
+    if ctypes.pythonapi.Py_AddPendingCall(kept, None) or not done.wait(1.0):
+        log("its main thread waits in C: that is done as soon as Python code runs there")
+
+
+_pending: list[Any] = []
 
 
 def _take(log: Callable[[str], object]) -> None:
