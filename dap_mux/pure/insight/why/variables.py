@@ -7,7 +7,6 @@ the cause; a loop's counter says who is behind.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Final
@@ -68,34 +67,26 @@ def differences(
     As `in main: step = 4 in ranks 0-5,7, step = 5 in rank 6`. A loop's counter that most ranks have
     with another value is shown of the rank that is behind.
     """
-    found: dict[tuple[str, str, str], Values] = {}
-    counters: set[tuple[str, str, str]] = set()
-    for rank, own in frames.items():
-        seen = set()
-        for frame in own:  # of a function that calls itself the innermost call counts
-            if frame.name == MODULE or (frame.filename, frame.name) in seen:
-                continue
-            seen.add((frame.filename, frame.name))
-            source = source_of(frame.filename)
+    found: dict[tuple[str, str], Values] = {}
+    counters: set[tuple[str, str]] = set()
+    for rank, of_rank in frames.items():
+        # Of a function that calls itself the innermost call counts.
+        own = [each for each in of_rank if each.name != MODULE]
+        calls = {(each.filename, plain_name(each.name)): each for each in reversed(own)}
+        for (path, function), frame in calls.items():
+            source = source_of(path)
             counted = source.counters(frame.line) if source is not None else set()
             for name, text in locals_of(frame).items():
-                key = frame.filename, plain_name(frame.name), name
+                key = f"{path}:{function}", name
                 found.setdefault(key, {}).setdefault(_ADDRESS.sub(">", text), []).append(rank)
                 counters.update({key} if name in counted else ())
-    depths = Counter(
-        {
-            (frame.filename, plain_name(frame.name)): at
-            for own in frames.values()
-            for at, frame in enumerate(reversed(own))
-        }
-    )
-    order = sorted(found, key=lambda key: (key not in counters, depths[key[:2]]))
+    order = sorted(found, key=lambda key: key not in counters)
     told = (_told(key, found[key], is_counter=key in counters) for key in order)
     return list(islice(filter(None, told), MAX_DIFFERENCES))
 
 
-def _told(key: tuple[str, str, str], values: Values, *, is_counter: bool) -> str:
-    _, function, name = key
+def _told(key: tuple[str, str], values: Values, *, is_counter: bool) -> str:
+    function, name = key[0].rpartition(":")[2], key[1]
     total = sum(map(len, values.values()))
     if len(values) < 2 or total < FEWEST:
         return ""
