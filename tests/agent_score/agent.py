@@ -58,6 +58,7 @@ SIZE: Final = 8
 WAIT_S: Final = 25.0
 LOOKS: Final = 4
 WAITS: Final = 3
+WRAPPER: Final = "DistributedDataParallel"
 CIRCLE: Final = "p2p-cycle"
 ATTRIBUTES: Final = (
     "{k: v for k, v in vars(self).items() if type(v) in (int, float, str, bool, type(None))}"
@@ -264,7 +265,8 @@ class Agent:
         made = program.assignments(root, line)
         line = made[0].lineno if made else program.rank_dependent(line) or line
         cause = cause_of_all(watched) if ranks else "wrong data"
-        line = program.says(NO_SYNC) or line if cause == "missed sync" else line
+        if cause == "missed sync":  # where it is switched off, else what it was set up for
+            line = program.says(NO_SYNC) or program.says(f"{WRAPPER}(") or line
         return Named(ranks, path, line, cause)
 
     async def _values(self, place: str, names: list[str], **more: str) -> dict[str, Body]:

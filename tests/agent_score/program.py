@@ -124,9 +124,10 @@ class Program:
         return next((node.lineno for node in (*guarded, *returns)), 0)
 
     def says(self, words: str) -> int:
-        """Return the line of the first `with` that says so, 0 for none."""
-        found = (node for node in _statements(self.tree) if isinstance(node, ast.With))
-        return next((node.lineno for node in found if words in head(node)), 0)
+        """Return the line of the first call that says so, 0 for none."""
+        calls = (node for node in _statements(self.tree) if called(node))
+        found = (node.lineno for node in calls if words in head(node))
+        return min(found, default=0)
 
     def changed_by(self, node: ast.stmt) -> ast.stmt | None:
         """Return the call just before a statement that only reads what something else has."""

@@ -13,11 +13,12 @@ from tests.agent_score.program import COMMUNICATION, RANK, Program, called, head
 OPAQUE: Final = " object at "
 STALE: Final = r"cache|old|prev|last|stale|saved|checkpoint|copy|snapshot|newest|settings|version"
 MOST_EQUAL: Final = 3
+NEAR: Final = 1e-3
 
 
 def odd_ranks(watch: Mapping[str, Any]) -> str:
     """Return the ranks whose value of a watched expression is unlike the others', "" for none."""
-    if watch.get("outliers"):
+    if watch.get("outliers") and not _all_near(watch):
         return str(watch["outliers"])
     errors, values = watch.get("errors") or [], watch.get("values") or []
     if errors and values:
@@ -26,6 +27,16 @@ def odd_ranks(watch: Mapping[str, Any]) -> str:
     if strange and len(strange) < len(values):
         return ",".join(str(one["ranks"]) for one in strange)
     return ""
+
+
+def _all_near(watch: Mapping[str, Any]) -> bool:
+    """Whether values are numbers that nearly agree, and no two are the same."""
+    try:
+        numbers = [float(one["value"]) for one in watch["values"]]
+    except ValueError:
+        return False
+    alone = all(str(one["ranks"]).isdecimal() for one in watch["values"])
+    return alone and max(numbers) - min(numbers) < NEAR * max(map(abs, numbers))
 
 
 def repeated_ranks(watch: Mapping[str, Any]) -> str:
