@@ -98,8 +98,11 @@ async def controller(
     return client
 
 
-async def reached(debugger: SessionClient) -> list[Row]:
-    """Wait until the ranks have been reached that can be, and return the rows of all."""
+async def reached(debugger: SessionClient, patience: float = LATE_S) -> list[Row]:
+    """Wait until the ranks have been reached that can be, and return the rows of all.
+
+    `patience`: seconds without another one, once one has been.
+    """
     import anyio
 
     rows: list[Row] = []
@@ -109,7 +112,9 @@ async def reached(debugger: SessionClient) -> list[Row]:
             late = [row for row in rows if row["state"] in ("waiting", "connecting")]
             if not late:
                 break
-            with anyio.move_on_after(LATE_S if len(late) < len(rows) else ATTACH_TIMEOUT_S) as wait:
+            with anyio.move_on_after(
+                patience if len(late) < len(rows) else ATTACH_TIMEOUT_S
+            ) as wait:
                 await debugger.wait_for_change()
             if wait.cancelled_caught:
                 break

@@ -12,7 +12,7 @@ import anyio
 from msgspec.structs import replace
 
 from dap_mux.frontends.cli.execution import execute, load_config, seconds_of
-from dap_mux.frontends.cli.join import reached
+from dap_mux.frontends.cli.join import ATTACH_TIMEOUT_S, reached
 from dap_mux.frontends.cli.listings import Body, present, session_and_ranks
 from dap_mux.frontends.cli.outside import (
     NO_PY_SPY,
@@ -221,7 +221,8 @@ async def _from_outside(rows: list[Body]) -> Body:
 
 
 async def _once_attached(debugger: SessionClient, ranks: str, slow: bool) -> Body:
-    rows = await reached(debugger)
+    # A rank that is slow is slow to reach, too.
+    rows = await (reached(debugger, ATTACH_TIMEOUT_S) if slow else reached(debugger))
     asked, limit = _question(ranks, slow)
     return await _with_place(await debugger.request("why", asked, timeout_s=limit), rows)
 
