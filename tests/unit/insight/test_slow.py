@@ -196,7 +196,7 @@ def test_pauses_of_the_garbage_collection_are_the_place() -> None:
     assert f"in {COLLECTION} at train.py:30 (forward)" in verdict(job).sentence
 
 
-@pytest.mark.parametrize(("more", "name"), [(40_000, "slow-rank"), (10_000, "healthy")])
+@pytest.mark.parametrize(("more", "name"), [(80_000, "slow-rank"), (30_000, "healthy")])
 def test_a_rank_without_a_processor_is_slow_only_if_it_is_by_much(more: int, name: str) -> None:
     job = Job(work(2, more=more, place=WORK), starved={2: 10_000 * more // (STEP + more)})
     found = verdict(job)
