@@ -25,7 +25,8 @@ EXPERT: Final = re.compile(r"(?:^|\.)experts?\d*(?:\.|$)")
 """In the names of parameters that each rank has its own of."""
 LOOKED_AT: Final = 8
 """Updates that are asked whether a gradient is exchanged."""
-ROUTES: Final = frozenset({"all_to_all", "all_to_all_single"})
+ROUTES: Final = frozenset({"all_to_all", "all_to_all_single", "send", "recv"})
+"""Calls by which ranks that have parameters of their own work together."""
 
 
 class Replicas:
