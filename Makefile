@@ -103,6 +103,9 @@ why-score: $(DEV_STAMP)  ## how often `why` is right, RUNS (6) of each fault; it
 diverge-score: $(DEV_STAMP)  ## what is said of programs that go silently wrong; goes on where it was stopped
 	@tests/launchers/install torch
 	$(BIN)/python -m tests.diverge_score.score nan
+	$(BIN)/python -m tests.diverge_score.score replicas
+	$(BIN)/python -m tests.diverge_score.score runs
+	$(BIN)/python -m tests.diverge_score.score healthy
 
 why-foreign: $(DEV_STAMP)  ## the same of faults that others have reported, from inside and from outside
 	@tests/launchers/install torch
