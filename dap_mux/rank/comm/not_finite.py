@@ -70,8 +70,8 @@ class _Guard:
             return backward(tensors, *arguments, **named)
 
         autograd.backward = self._backward = look_and_backward
-        if self.locates:
-            self._enter()
+        if self.locates and threading.current_thread() is threading.main_thread():
+            self._enter()  # else at the end of the step, in the thread that trains
 
     def end(self) -> None:
         """Look no more."""

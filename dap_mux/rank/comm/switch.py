@@ -8,6 +8,7 @@ import os
 import sys
 import threading
 from contextlib import suppress
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from dap_mux.rank.comm.kernels import Watch
@@ -154,9 +155,17 @@ def _take(log: Callable[[str], object]) -> None:
         return
     elif C10D in sys.modules and not _is_importing("torch"):
         _start(log)
+    elif _is_importing("torch"):  # in another thread: no finder is asked for it any more
+        threading.Thread(target=_start_once_imported, args=(log,), daemon=True).start()
     else:
         _state.finder = _Finder(lambda: _start(log))
         sys.meta_path.insert(0, _state.finder)
+
+
+def _start_once_imported(log: Callable[[str], object]) -> None:
+    with suppress(Exception):  # the program's import has failed, and says so there
+        import_module("torch")  # waits for the import that is under way
+        _start(log)
 
 
 def _watch_mpi(log: Callable[[str], object]) -> None:
