@@ -27,6 +27,7 @@ BENCHMARKS: Final = {
     "growth": "growth",
     "startup": "startup",
     "differ": "evaluate",
+    "comm": "comm",
     "stacks": "many_ranks",
     "stacks_view": "windows",
 }
