@@ -31,6 +31,17 @@ class TestOurOwn:
         book.feed(inputs.Listening("127.0.0.1:5677"))
         assert client.ask("session").body == {"address": "127.0.0.1:5677"}
 
+    def test_comm(self, play: Play) -> None:
+        """`comm`: modes are begun, and asked for; a rank that cannot says why."""
+        book, client = play.attached(3)
+        book.rank(2).data.fails.add("comm_switch")
+        body = client.ask("comm", ranks="1-2", mode="hash").body
+        assert body["modes"] == [{"ranks": "1", "mode": "hash"}]
+        assert [one["ranks"] for one in body["errors"]] == ["2"]
+        modes = client.ask("comm").body["modes"]
+        assert sorted(one["mode"] for one in modes) == ["hash", "off"]
+        assert "'loud'" in client.ask("comm", mode="loud").refusal
+
     def test_focus(self, play: Play) -> None:
         """`focus`: another stopped rank is shown; a running or unknown one is refused."""
         book, client = play.attached(3)

@@ -14,7 +14,7 @@ from tests.support.schema import names
 
 _TEXT: Final = "\n".join(path.read_text("utf-8") for path in sorted(TRANSCRIPTS.glob("*/*.txt")))
 _OURS: Final = frozenset(
-    """session list breakpoints cast compare array stacks why groups focus scope view lease
+    """session list breakpoints cast comm compare array stacks why groups focus scope view lease
     release drop""".split()
 )
 _OF_DEBUGPY: Final = frozenset({"setDebuggerProperty"})

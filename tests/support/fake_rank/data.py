@@ -47,6 +47,7 @@ class FakeData:
         self.evaluated: list[str] = []
         self.in_frames: dict[str, str] = {}
         """Variables of the functions that its main thread is in, while it runs."""
+        self.comm = "off"
         self.process = ""  # which one it is, as `injected.attach.process_identity` says it
         self.torch = True
         self.compiled: list[Any] = []  # breakpoints that torch passes by: path, line, two names
@@ -222,6 +223,9 @@ class FakeData:
                 return json.dumps(self._evidence_by(function))
             case "stacks", _:
                 return json.dumps(self.stacks or self._stack_of_main())
+            case "comm_switch", _:
+                self.comm = called.values[0] or self.comm
+                return json.dumps({"mode": self.comm, "problem": ""})
             case "waiting_frames", _:
                 return self._value_in_frame(*called.values)
             case "torch_state", "meshes":
