@@ -45,7 +45,7 @@ from tests.agent_score.score import (
 BEFORE: Final = (
     "first run: rank and line in 8 of 33, cause in 15, all three in 5",
     "late bugs, before any change for them: rank and line in 1 of 5, cause in 4, all three in 1",
-    "late bugs, second round, unchanged: rank and line in 2 of 3, cause in 2, all three in 2",
+    "late bugs, second round, unchanged: rank and line in 4 of 5, cause in 3, all three in 3",
 )
 """The scores of bugs that came after the agent."""
 Json = dict[str, Any]
