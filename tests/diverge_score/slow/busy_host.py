@@ -18,7 +18,8 @@ def share_processor() -> None:
     """Stay on one processor, beside somebody else's job, which goes first."""
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})  # BUG
     loop = "while kill -0 $PPID 2>/dev/null; do :; done"  # ends with its parent
-    subprocess.Popen(["sh", "-c", loop])
+    nothing = subprocess.DEVNULL
+    subprocess.Popen(["sh", "-c", loop], stdin=nothing, stdout=nothing, stderr=nothing)
     os.nice(7)  # BUG
 
 
