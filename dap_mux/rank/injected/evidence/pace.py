@@ -37,14 +37,14 @@ class Look(threading.Thread):
     def __init__(self, module: Any, sent: dict[str, Any]) -> None:
         super().__init__(name="dap-mux pace", daemon=True)
         vars(self)["pydev_do_not_trace"] = vars(self)["is_pydev_daemon_thread"] = True
-        self.problem = ""
+        self.problem = self._log = ""
         self.began = self.ended = _now()
         self._stacks = module(sent, "stacks")
         self._groups = module(sent, "flight_recorder")
         self._libraries = self._stacks.library_folders()
         self._switch: Any = None
         self._record: Any = None
-        self._own: Any = None  # the watch, if it is there for this look only
+        self._is_own = False  # the watch is there for this look only
         self._spots: dict[tuple[str, str, int, str], int] = {}
         self._samples: list[tuple[int, int, int]] = []
         self._pauses: list[tuple[int, int]] = []
@@ -73,25 +73,27 @@ class Look(threading.Thread):
         except ImportError:
             self.problem = NO_RECORD
             return
-        if self._switch.watch() is None:
-            self._switch.begin("time", self._failed)
-            self._own = self._switch.watch()
         self._record = self._switch.record()
         if self._record is None:
-            self.problem = self.problem or NO_RECORD
+            # In the main thread, perhaps a moment later: it may wait in C.
+            self._is_own = True
+            self._switch.begin("time", self._failed)
 
     def _failed(self, problem: str) -> None:
-        self.problem = f"it {problem}"
+        self._log = problem
 
     def _watch(self) -> None:
         gc.callbacks.append(self._collects)
         passed = 0.0
         while passed < SHORT_S or (passed < LONG_S and not self._has_enough()):
             time.sleep(INTERVAL_S if passed < SHORT_S else LATER_S)
+            self._record = self._record or self._switch.record()
             self._sample()
             passed = (self.ended - self.began) / 1e6
 
     def _has_enough(self) -> bool:
+        if self._record is None:
+            return True
         began = [call for call in [*self._record.last] if call.began // 1000 >= self.began]
         is_late = self.ended - self.began >= STUCK_S * 1e6
         is_stuck = not began and any(call.is_open for call in [*self._record.kept.values()])
@@ -107,7 +109,7 @@ class Look(threading.Thread):
             self._ran = ran - self._had
             place = self._spots.setdefault(spot, len(self._spots))
             self._samples.append((self.ended, place, self._starved - starved))
-        for call in [*self._record.kept.values()]:
+        for call in [*self._record.kept.values()] if self._record is not None else ():
             if not call.ended and not call.is_open:
                 self._ends.setdefault(call, self.ended)
 
@@ -131,9 +133,10 @@ class Look(threading.Thread):
     def _end(self) -> None:
         with suppress(ValueError):
             gc.callbacks.remove(self._collects)
-        own = self._own
-        if own is not None and self._switch.watch() is own and self._switch.mode() == "time":
+        if self._is_own and self._switch.mode() == "time":  # nobody has asked for another since
             self._switch.begin("off", self._failed)
+        if self._is_own and self._record is None:
+            self.problem = self.problem or self._log or NO_RECORD
 
     def told(self) -> dict[str, Any]:
         """Return the fields of `Pace`, in dap_mux/pure/insight/numerics/pace.py."""
