@@ -126,7 +126,7 @@ class _Runs:
             if isinstance(mine, Op) and (mine.makes_nothing or mine.plain in VIEWS):
                 return None
             sends = isinstance(mine, Call) and _differ(mine.inputs, others.inputs)
-            if sends or _differ(mine.outputs, others.outputs):
+            if sends or _differ(_results(mine, others), others.outputs):
                 return self._judged(at, other, mine, others)
             self._calls += isinstance(mine, Call)
         self._equal = _said(self.a, at)
@@ -211,6 +211,12 @@ def _said(trace: RankTrace, at: int) -> str:
     line = trace.lines[at]
     said = f"{line.optimizer}.step()" if isinstance(line, Step) else getattr(line, "said", "")
     return f"{said} at {getattr(line, 'user_place', '')}"
+
+
+def _results(mine: Call | Op, others: Call | Op) -> list[str]:
+    """Return the outputs that count: of the same inputs, the first; others may be work space."""
+    same = isinstance(mine, Op) and not mine.random and mine.uses == others.uses
+    return mine.outputs[:1] if same else mine.outputs
 
 
 def _differ(one: Sequence[str], other: Sequence[str]) -> bool:
