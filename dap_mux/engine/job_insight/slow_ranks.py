@@ -37,7 +37,7 @@ class PaceAnswer(InForm, frozen=True):
 
 
 @dataclass
-class _Look:
+class _PaceLook:
     """One look at some ranks under way; `absent`: why others tell nothing."""
 
     then: Final[Callable[[], None]]
@@ -53,7 +53,7 @@ class SlowRanks(Struct, eq=False):
 
     def look(self, request: ClientRequest, ranks: list[Rank]) -> None:
         """Have each rank watch itself for some seconds, and answer by what all have seen."""
-        look = _Look(lambda: self._answer(request, look))
+        look = _PaceLook(lambda: self._answer(request, look))
         asked = []
         for rank in ranks:
             if not rank.phase.live:
@@ -70,14 +70,14 @@ class SlowRanks(Struct, eq=False):
 
     @staticmethod
     def _has_answered(
-        look: _Look, rank: Rank, results: dict[DebuggeeId, Result[PaceAnswer]]
+        look: _PaceLook, rank: Rank, results: dict[DebuggeeId, Result[PaceAnswer]]
     ) -> bool:
         told, reply = results[rank.id]
         if told is None:
             look.absent[rank.rank_id] = reply.problem
         return told is not None
 
-    def _wait(self, look: _Look, ranks: list[Rank]) -> None:
+    def _wait(self, look: _PaceLook, ranks: list[Rank]) -> None:
         if not ranks or look.asked == len(LOOKS_S):
             look.absent.update({rank.rank_id: "still looks" for rank in ranks})
             look.then()
@@ -85,7 +85,7 @@ class SlowRanks(Struct, eq=False):
         self._core.after(LOOKS_S[look.asked], lambda: self._ask(look, ranks))
         look.asked += 1
 
-    def _ask(self, look: _Look, ranks: list[Rank]) -> None:
+    def _ask(self, look: _PaceLook, ranks: list[Rank]) -> None:
         def told(results: dict[DebuggeeId, Result[PaceAnswer]]) -> None:
             left = []
             for rank in live:
@@ -101,7 +101,7 @@ class SlowRanks(Struct, eq=False):
         look.absent.update({rank.rank_id: rank.absence for rank in ranks if not rank.phase.live})
         ask_evidence(self._core, live, TOLD, PaceAnswer, told)
 
-    def _answer(self, request: ClientRequest, look: _Look) -> None:
+    def _answer(self, request: ClientRequest, look: _PaceLook) -> None:
         label = partial(named, self._core)
         verdict, numbers = judge(look.paces)
         body = answer(verdict, label)

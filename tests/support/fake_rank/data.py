@@ -216,9 +216,9 @@ class FakeData:
                 return json.dumps(self.clocks) if function == "look" else "2"
             case "local_values", form:
                 return self._local_values(form, *called.values)
-            case "torch_state", "look":
+            case "torch_state", function:
                 about = {"torch": self.torch, "meshes": self.meshes, "compiled": self.compiled}
-                return json.dumps(about)
+                return json.dumps(about if function == "look" else self.meshes)
             case "evidence", function:
                 return json.dumps(self._evidence_by(function))
             case "stacks", _:
@@ -228,8 +228,6 @@ class FakeData:
                 return json.dumps({"mode": self.comm, "problem": ""})
             case "waiting_frames", _:
                 return self._value_in_frame(*called.values)
-            case "torch_state", "meshes":
-                return json.dumps(self.meshes)
             case _:
                 return ""
 
