@@ -47,6 +47,9 @@ async def test_the_rank_stops_alone_before_it_sends(user: User) -> None:
     await client.request("next", {"threadId": rows[1]["threadId"], "singleThread": True})
     rows = await listed(client, "line", None, BACKWARD + 1, within=STARTS)
     await client.request("continue", {"threadId": rows[1]["threadId"]})
+    # Now the weights of both are spoilt, and each rank stops once.
+    rows = await listed(client, "line", BACKWARD, None, within=STARTS)
+    await client.request("continue", {"threadId": rows[0]["threadId"]})
     assert (await run.ends(within=STARTS)).code == 0
 
 

@@ -45,7 +45,7 @@ def is_finite(tensor: Any) -> bool:
 
 
 def fingerprint(tensor: Any) -> str:
-    """Return 16 hexadecimal digits that depend on each byte and its place; "" where it cannot.
+    """Return 16 hexadecimal digits that depend on its bytes and their order; "" where it cannot.
 
     A large tensor's bytes are added as 64-bit numbers in blocks, whose sums are hashed likewise:
     3.2 M floats that are in no cache take 0.45 ms, their plain sum, which would not tell their
