@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shlex
 from argparse import Namespace
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,6 +14,7 @@ from msgspec.structs import replace
 
 from dap_mux.frontends.cli.execution import load_config
 from dap_mux.pure.errors import UsageError
+from dap_mux.pure.printable import one_line
 from dap_mux.rank.environ import GO_ON, REPLAY, TAKE, TAKE_LIMIT, TAKE_TO
 from dap_mux.rank.take.rank_file import NotARankFile, RankFile
 from dap_mux.system.config import RunOptions
@@ -62,24 +65,48 @@ def replay_options(args: Namespace) -> RunOptions:
     except (NotARankFile, OSError) as error:
         why = getattr(error, "strerror", None) or error
         raise UsageError(f"cannot replay {args.file}: {why}") from None
-    command = tuple(args.program[args.program[:1] == ["--"] :]) or program_of(head)
-    if command[0] != "-m" and not Path(command[0]).is_file():
-        raise UsageError(
-            f"no such file: {command[0]}, which rank {head['rank']} ran in {head['cwd']}; name "
-            f"yours: dap-mux replay {args.file} -- train.py"
-        )
-    config, python = load_config(args), Path(str(head.get("executable")))
-    if config.python is None and python.is_file():
+    config, python = load_config(args), Path(str(head["executable"]))
+    if config.python is None and _is_trusted(python):
         config = replace(config, python=python)
+    command = tuple(args.program[args.program[:1] == ["--"] :]) or _recorded(head, args.file)
+    if command[0] != "-m" and not Path(command[0]).is_file():
+        raise UsageError(f"no such file: {command[0]}; to run a module, use -m")
     variables = {REPLAY: str(path), **({GO_ON: "1"} if args.go_on else {})}
     options = RunOptions(config, command, 1)
     return replace(options, variables=variables)
 
 
-def program_of(head: dict[str, Any]) -> tuple[str, ...]:
-    """Return the script, or `-m` and the module, that a rank ran, with its arguments."""
-    words, program = [*map(str, head["argv"])], [*map(str, head["program"])]
-    if "-m" in words[1:]:
-        at = words.index("-m", 1)
-        return ("-m", *words[at + 1 :])
-    return tuple(program)
+# The file may be somebody else's: what it names is run only where that is ours anyway.
+
+
+def _recorded(head: dict[str, Any], file: str) -> tuple[str, ...]:
+    """Return the script that a rank ran, with its arguments. Raises UsageError."""
+    words, program = _words(head), [*map(str, head["program"])]
+    script = Path(program[0]).resolve() if program else Path()
+    if words[:1] != ["-m"] and script.is_file() and script.is_relative_to(Path.cwd()):
+        return tuple(program)
+    ran = shlex.join(words if words[:1] == ["-m"] else program or words)
+    raise UsageError(
+        f"rank {head['rank']} ran a program that is not in this folder, {one_line(ran)}: name "
+        f"yours: dap-mux replay {file} -- train.py"
+    )
+
+
+def _words(head: dict[str, Any]) -> list[str]:
+    """Return what was behind the options of Python."""
+    words = [*map(str, head["argv"])][1:]
+    while words and words[0][:1] == "-" and words[0] != "-m":
+        del words[: 2 if words[0] in ("-W", "-X") else 1]
+    return words
+
+
+def _is_trusted(program: Path) -> bool:
+    """Whether nobody but us or root can have put this program there, or its environment."""
+    folder = program.parent
+    try:
+        found = [each.stat() for each in (program.resolve(strict=True), folder, folder.parent)]
+    except (OSError, ValueError):
+        return False
+    owners = {0, os.getuid()} if hasattr(os, "getuid") else {each.st_uid for each in found}
+    ours = all(each.st_uid in owners and not each.st_mode & 0o022 for each in found)
+    return ours and program.is_file()

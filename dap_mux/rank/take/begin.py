@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dap_mux.rank.comm import switch
 from dap_mux.rank.environ import GO_ON, REPLAY, TAKE, TAKE_LIMIT, TAKE_TO
@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # a rank may have Python 3.8
     from dap_mux.rank.environ import Place
 
 LEFT_OUT = re.compile(
-    r"DAP_MUX_|DEBUG|PYTHONPATH\Z|MASTER_|TORCHELASTIC_|PWD\Z|OLDPWD\Z|_\Z|SHLVL\Z"
+    r"DAP_MUX_|DEBUG|LD_|DYLD_|PATH\Z|PYTHON|MASTER_|TORCHELASTIC_|PWD\Z|OLDPWD\Z|_\Z|SHLVL\Z"
 )
 """Variables that are of the job's machine, or ours."""
 
@@ -33,7 +33,7 @@ def begin(place: Place, log: Callable[[str], object]) -> None:
         except (NotARankFile, OSError) as error:
             raise ValueError(f"cannot replay {replayed}: {error}") from error
         goes_on = bool(os.environ.pop(GO_ON, ""))
-        restore_surroundings(file.head)
+        restore_surroundings(file.head, _wanted(file.head["environment"]))
         log(
             f"replays rank {file.head['rank']} of {file.head['world']}: {len(file.calls)} calls"
             + (" (the file's end is missing)" if file.cut else "")
@@ -67,8 +67,14 @@ def file_of(rank: int, environ: Mapping[str, str]) -> str:
 
 def _environment() -> dict[str, str]:
     """Return the variables that a replay needs, without secrets."""
+    found = _wanted(os.environ)
+    return {name: text for name, text in found.items() if redacted(text, name) == text}
+
+
+def _wanted(variables: Mapping[str, Any]) -> dict[str, str]:
+    """Return those that are the program's own; in a file of somebody else's, too."""
     return {
         name: text
-        for name, text in os.environ.items()
-        if not LEFT_OUT.match(name) and redacted(text, name) == text
+        for name, text in variables.items()
+        if isinstance(text, str) and not LEFT_OUT.match(name) and "\0" not in name + text
     }

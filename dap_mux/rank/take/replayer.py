@@ -148,9 +148,12 @@ def _write(torch: Any, tensor: Any, data: bytes) -> None:
         tensor.detach().copy_(flat.view(tensor.shape))
 
 
-def restore_surroundings(head: dict[str, Any]) -> None:
-    """Give this process the environment and the random state of the rank."""
-    os.environ.update(head.get("environment", {}))
+def restore_surroundings(head: dict[str, Any], environment: dict[str, str]) -> None:
+    """Give this process variables and the random state of the rank. Raises ValueError."""
+    os.environ.update(environment)
     os.environ.update(RANK=str(head["rank"]), WORLD_SIZE=str(head["world"]))
-    version, numbers, gauss = head["random"]["python"]
-    random.setstate((version, tuple(numbers), gauss))  # another one is refused by Python itself
+    try:
+        version, numbers, gauss = head["random"]["python"]
+        random.setstate((version, tuple(numbers), gauss))
+    except (KeyError, TypeError, OverflowError) as error:
+        raise ValueError(f"its random state is none: {type(error).__name__}: {error}") from error

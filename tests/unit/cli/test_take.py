@@ -1,0 +1,105 @@
+"""`run --take` and `replay`: what is refused, and what a file of somebody else's cannot start."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dap_mux.frontends.cli.entry import parse
+from dap_mux.frontends.cli.session_commands import run_options
+from dap_mux.frontends.cli.take import replay_options
+from dap_mux.pure.errors import UsageError
+from dap_mux.rank.environ import REPLAY
+from dap_mux.rank.take.rank_file import Writer
+
+HEADER: dict[str, Any] = {
+    "rank": 2,
+    "world": 4,
+    "argv": ["python", "-u", "train.py", "-m", "1"],
+    "cwd": "/job",
+    "program": ["train.py", "-m", "1"],
+    "executable": "",
+    "digest": "",
+    "environment": {},
+    "random": {},
+}
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("train.py").touch()
+
+
+def replayed(*words: str, **head: object) -> Any:
+    """The options that a file with this head leads to."""
+    Writer("2.rank", {**HEADER, **head})
+    return replay_options(parse(["replay", "2.rank", *words]))
+
+
+def test_the_script_of_this_folder_is_run_with_its_arguments() -> None:
+    options = replayed()
+    assert options.command == ("train.py", "-m", "1")
+    assert (options.world_size, options.config.python) == (1, None)
+    assert options.variables == {REPLAY: str(Path("2.rank").absolute())}
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        {"argv": ["python", "-X", "dev", "-m", "timeit", "-s", "import os; os.abort()"]},
+        {"program": [__file__]},
+        {"program": ["../../bin/other.py"]},
+        {"program": ["gone.py"]},
+        {"program": []},
+    ],
+)
+def test_another_is_named_and_not_run(head: dict[str, object]) -> None:
+    with pytest.raises(UsageError, match=r"not in this folder, .*: name yours: dap-mux replay 2"):
+        replayed(**head)
+
+
+def test_a_python_that_others_may_write_is_not_taken(tmp_path: Path) -> None:
+    folder = tmp_path / "env" / "bin"
+    folder.mkdir(parents=True)
+    python = folder / "python"
+    python.touch(0o755)
+    assert replayed(executable=str(python)).config.python == python
+    for path, mode in ((python, 0o755), (folder, 0o755), (folder.parent, 0o755)):
+        path.chmod(0o777)
+        assert replayed(executable=str(python)).config.python is None
+        path.chmod(mode)
+
+
+def test_a_program_that_is_named_counts() -> None:
+    Path("other.py").touch()
+    assert replayed("--", "other.py", "--x").command == ("other.py", "--x")
+    with pytest.raises(UsageError, match=r"no such file: gone\.py"):
+        replayed("gone.py")
+    with pytest.raises(UsageError, match=r"cannot replay train\.py: it was not written by"):
+        replay_options(parse(["replay", "train.py"]))
+    with pytest.raises(UsageError, match=r"cannot replay gone\.rank: No such file"):
+        replay_options(parse(["replay", "gone.rank"]))
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--take", "x"], "--take x: must be ranks"),
+        (["--take", "0-99"], "must be 1 to 64 ranks"),
+        (["--take", "2", "--to", "two.zip"], r"must end in \.rank"),
+        (["--take", "2", "--to", "no/such/2.rank"], "there is no folder"),
+        (["--take", "2", "--take-limit", "0"], "must be bytes, for example 500M or 2G"),
+    ],
+)
+def test_wrong_arguments_of_take(words: list[str], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        run_options(parse(["run", *words, "train.py"]))
+
+
+def test_what_ranks_are_told() -> None:
+    words = ["run", "--take", "2,4-5", "--to", "a.rank", "--take-limit", "2K", "train.py"]
+    variables = run_options(parse(words)).variables
+    assert [*variables.values()] == ["2,4,5", str(Path("a.rank").absolute()), "0", "2048"]
