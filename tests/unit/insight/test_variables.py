@@ -59,6 +59,18 @@ def test_of_two_ranks_and_of_halves_nothing_is_told() -> None:
     assert told(*({"size": str(at // 2)} for at in range(4))) == []
 
 
+def test_of_functions_that_some_ranks_are_in_nothing_is_told() -> None:
+    main, receive = frame("main", "/a.py", 3, local("step", "4")), "receive"
+    frames = {
+        ("job", rank): own(thread(frame(receive, "/a.py", 2, local("peer", str(peer))), main))
+        for rank, peer in enumerate((0, 0, 2))
+    }
+    frames["job", 3] = own(thread(main))
+    assert differences(frames, lambda _: LOOP) == []
+    del frames["job", 3]
+    assert len(differences(frames, lambda _: LOOP)) == 1
+
+
 def test_the_rank_whose_loop_is_behind_is_told_first() -> None:
     ranks = [{"size": str(at == 2), "step": str(9 - at), "peer": str(at)} for at in range(4)]
     assert told(*ranks) == [

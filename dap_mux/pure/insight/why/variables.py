@@ -7,6 +7,7 @@ the cause; a loop's counter says who is behind.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Final
@@ -64,23 +65,28 @@ def differences(
 ) -> list[str]:
     """Say which variables few ranks have with another value, the outermost functions first.
 
-    As `in main: step = 4 in ranks 0-5,7, step = 5 in rank 6`. A loop's counter that most ranks have
-    with another value is shown of the rank that is behind.
+    As `in main: step = 4 in ranks 0-5,7, step = 5 in rank 6`, of functions that all ranks are in:
+    in those where some wait for others, whom they wait for differs. A loop's counter that most
+    ranks have with another value is shown of the rank that is behind.
     """
     found: dict[tuple[str, str], Values] = {}
     counters: set[tuple[str, str]] = set()
+    inside: Counter[str] = Counter()
     for rank, of_rank in frames.items():
         # Of a function that calls itself the innermost call counts.
         own = [each for each in of_rank if each.name != MODULE]
         calls = {(each.filename, plain_name(each.name)): each for each in reversed(own)}
         for (path, function), frame in calls.items():
+            inside[f"{path}:{function}"] += 1
             source = source_of(path)
             counted = source.counters(frame.line) if source is not None else set()
             for name, text in locals_of(frame).items():
                 key = f"{path}:{function}", name
                 found.setdefault(key, {}).setdefault(_ADDRESS.sub(">", text), []).append(rank)
                 counters.update({key} if name in counted else ())
-    order = sorted(found, key=lambda key: key not in counters)
+    ranks = sum(map(bool, frames.values()))
+    common = [key for key in found if inside[key[0]] == ranks]
+    order = sorted(common, key=lambda key: key not in counters)
     told = (_told(key, found[key], is_counter=key in counters) for key in order)
     return list(islice(filter(None, told), MAX_DIFFERENCES))
 
