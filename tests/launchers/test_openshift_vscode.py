@@ -100,6 +100,7 @@ async def test_the_walkthrough_with_four_ranks_in_one_window(
         await window.console("cast all p z[0, 0].item()")
         await window.has(CONSOLE, "{0}: 1000.0 | {1}: 2000.0 | {2}: 3000.0 | {3}: 4000.0")
         await window.expand(VARIABLES, "Scope Locals")
+        await window.scroll_to(VARIABLES, "z = ")
         await window.expand(VARIABLES, "z, value")
         await window.scroll_to(VARIABLES, "device = device(type='cpu')")
         await window.scroll_to(VARIABLES, "dtype = torch.float32")

@@ -92,14 +92,14 @@ class Window(Editing):
         return self.page.locator(f'{root} .monaco-list-row[aria-label^="{label}"]{state}').first
 
     async def scroll_to(self, root: str, text: str) -> None:
-        """Scroll a view down until a row reads so: rows out of sight are not there."""
+        """Scroll a view down until a row begins so: rows out of sight are not there."""
 
         async def look() -> list[Row]:
             await self.page.locator(root).first.hover()
             await self.page.mouse.wheel(0, _A_FEW_ROWS)
             return await self.rows(root)
 
-        await self.becomes(look, lambda seen: text in {row.text for row in seen}, text)
+        await self.becomes(look, lambda seen: any(row.text.startswith(text) for row in seen), text)
 
     async def threads(self) -> dict[str, str]:
         """Name and state of each thread in CALL STACK."""
