@@ -65,9 +65,9 @@ def differences(
 ) -> list[str]:
     """Say which variables few ranks have with another value, the outermost functions first.
 
-    As `in main: step = 4 in ranks 0-5,7, step = 5 in rank 6`, of functions that all ranks are in:
-    in those where some wait for others, whom they wait for differs. A loop's counter that most
-    ranks have with another value is shown of the rank that is behind.
+    As `in main: step = 4 in ranks 0-5,7, step = 5 in rank 6`. Loops' counters come first; one that
+    most ranks have with another value is shown of the rank that is behind. Others are those of
+    functions that all ranks are in: where some wait for others, whom they wait for differs.
     """
     found: dict[tuple[str, str], Values] = {}
     counters: set[tuple[str, str]] = set()
@@ -85,7 +85,7 @@ def differences(
                 found.setdefault(key, {}).setdefault(_ADDRESS.sub(">", text), []).append(rank)
                 counters.update({key} if name in counted else ())
     ranks = sum(map(bool, frames.values()))
-    common = [key for key in found if inside[key[0]] == ranks]
+    common = [key for key in found if key in counters or inside[key[0]] == ranks]
     order = sorted(common, key=lambda key: key not in counters)
     told = (_told(key, found[key], is_counter=key in counters) for key in order)
     return list(islice(filter(None, told), MAX_DIFFERENCES))
