@@ -263,7 +263,7 @@ def put_timeouts_back(source: str) -> str:
     return call(source, "put_back")
 
 
-# What a rank looks at of its communication, by `injected.comm_switch`.
+# The mode in which a rank records its communication, by `injected.comm_switch`.
 
 
 def switch_comm(source: str, mode: str) -> str:

@@ -30,7 +30,7 @@ LOOKS_S: Final = (4.5, 4.5, 12.0)
 
 
 class PaceAnswer(InForm, frozen=True):
-    """What a rank has seen; nothing yet while its look is under way."""
+    """What a rank has seen; empty while its look is under way."""
 
     begun: bool = False
     pace: Pace | None = None

@@ -27,7 +27,7 @@ NOT_LOCATED = (
 
 
 class Problem(Struct):
-    """What keeps a rank from it, "" for nothing."""
+    """What keeps a rank from doing so; "" if nothing does."""
 
     problem: str = ""
 

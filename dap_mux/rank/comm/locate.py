@@ -23,7 +23,7 @@ UNINITIALISED = ("empty", "new_empty", "resize_", "set_")
 OVERWRITE = frozenset({"copy_", "fill_", "zero_", "normal_", "uniform_"})
 """Operations in place that do not read what they write to."""
 GIVES = "lift_fresh"
-"""What a tensor passes that is made of Python's numbers."""
+"""The operators that a tensor passes through which is made of Python's numbers."""
 WRAPPERS = frozenset({"AsyncCollectiveTensor", "DTensor"})
 MAX_KEPT = 1 << 16
 MAX_INPUTS = 4
@@ -221,7 +221,7 @@ class Locator:
 
 
 class _Schema:
-    """What is to be known of an operator."""
+    """The parts of an operator's schema that matter here."""
 
     def __init__(self, operator: Any) -> None:
         schema = operator._schema  # noqa: SLF001

@@ -54,8 +54,7 @@ def fingerprint(tensor: Any) -> str:
     if not can_look(tensor):
         return ""
     with unseen() as torch:
-        flat = tensor.detach().resolve_conj().resolve_neg().contiguous().view(-1)
-        flat = flat.view(torch.uint8) if flat.numel() else flat
+        flat = _flat(torch, tensor)
         hashed = blake2b(digest_size=8)
         if flat.numel() > SMALL and (flat.data_ptr() % 8 or flat.storage_offset() % 8):
             flat = flat.clone()
@@ -67,6 +66,22 @@ def fingerprint(tensor: Any) -> str:
             flat = blocks.sum(1).view(torch.uint8)
         hashed.update(_bytes(flat))
         return hashed.hexdigest()
+
+
+def bytes_of(tensor: Any) -> bytes:
+    """Return its elements as bytes. Raises ValueError where they are not in this process's memory.
+
+    The memory of a GPU, or a storage that FSDP has freed, must not be read.
+    """
+    if not can_look(tensor):
+        raise ValueError(f"a tensor on {tensor.device} is not in the memory of this process")
+    with unseen() as torch:
+        return _bytes(_flat(torch, tensor))
+
+
+def _flat(torch: Any, tensor: Any) -> Any:
+    flat = tensor.detach().resolve_conj().resolve_neg().contiguous().view(-1)
+    return flat.view(torch.uint8) if flat.numel() else flat
 
 
 def _bytes(flat: Any) -> bytes:

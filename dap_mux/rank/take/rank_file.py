@@ -61,6 +61,10 @@ class Writer:
             left = left[os.write(self._file, left) :]
         self.bytes += len(block)
 
+    def end(self) -> None:
+        """Write no more."""
+        os.close(self._file)
+
 
 class Taken(NamedTuple):
     """What a file has of one call. `block`: where what it received is; None: it never came.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import ctypes
 import json
 import random
 import sys
@@ -11,7 +10,7 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dap_mux.rank.comm.looks import unseen
+from dap_mux.rank.comm.looks import bytes_of
 from dap_mux.rank.comm.record import C10D, Call
 from dap_mux.rank.take.rank_file import CALL, RECEIVED, Writer, digest_of, joined
 
@@ -75,7 +74,16 @@ class Recorder:
                 return
             self._order += 1
             self._orders[id(call)] = order = self._order
-            self._writer.add(CALL, _json(order, call, outputs))
+            self._add(CALL, lambda: _json(order, call, outputs))
+
+    def _add(self, what: int, data: Callable[[], bytes]) -> None:
+        """Write a block; where that fails, the rank goes on and is taken no further."""
+        try:
+            self._writer.add(what, data())
+        except (OSError, ValueError) as error:
+            self._log(f"is taken no further than call {self._order}: {error}")
+            self._limit = 0
+            self._orders.clear()
 
     def _goes_on(self, call: Call) -> bool:
         """Whether the limit allows more; once, after the first step, say how far it will do."""
@@ -93,11 +101,10 @@ class Recorder:
 
     def received(self, call: Call, outputs: list[Any]) -> None:
         """A call's outputs are there, and nobody has used them yet."""
-        parts = [*map(_bytes, outputs)]
         with self._writing:
             order = self._orders.pop(id(call), None)
             if order is not None:
-                self._writer.add(RECEIVED, joined(order, parts))
+                self._add(RECEIVED, lambda: joined(order, [*map(bytes_of, outputs)]))
 
     def wrapped(self, call: Call, result: Any) -> Any:
         """Return what a call of DDP's reducer is given: nobody but C++ waits for its work.
@@ -135,12 +142,3 @@ def _json(order: int, call: Call, outputs: list[Any]) -> bytes:
 def _random_state() -> dict[str, Any]:
     version, numbers, gauss = random.getstate()
     return {"python": [version, [*numbers], gauss]}
-
-
-def _bytes(tensor: Any) -> bytes:
-    with unseen() as torch:
-        flat = tensor.detach().contiguous().view(-1)
-        if not flat.numel():
-            return b""
-        flat = flat.view(torch.uint8)
-        return ctypes.string_at(flat.data_ptr(), flat.numel())

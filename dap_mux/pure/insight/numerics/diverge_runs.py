@@ -199,7 +199,7 @@ class _Runs:
 
 
 def _key(line: object) -> tuple[object, ...]:
-    """What makes lines belong together; line numbers may have moved."""
+    """The key by which lines of two traces are matched; line numbers may have moved."""
     if isinstance(line, Call):
         return ("call", line.name, line.group, tuple(line.shape or ()))
     if isinstance(line, Op):

@@ -1,4 +1,4 @@
-"""Who makes the others wait, at which place: `why --slow`.
+"""Finds which rank makes the others wait, and where: `why --slow`.
 
 A rank is blamed for the time that it adds to the wait: DDP's reducer, say, sends several buckets
 one after the other, and a rank that is late in the first one is as late in all others.
