@@ -123,14 +123,15 @@ test-crashes: $(DEV_STAMP)  ## the end of a job: each kind of crash with each la
 	@tests/launchers/install torch openmpi
 	DAP_MUX_ALL_CRASHES=1 $(PYTEST) tests/launchers/test_end_of_job.py
 
-# How long it must hold before `--comm time` may be the default: CALLS=1000000 STEPS=50000, with the
-# oldest and the newest torch (TORCH: its Python).
+# How long it must hold before `--comm time` may be the default: CALLS=1000000 STEPS=50000, in each
+# MODE, with the oldest and the newest torch (TORCH: its Python).
 CALLS ?= 4000
 STEPS ?= 200
+MODE ?= time
 TORCH ?=
-test-comm: $(DEV_STAMP)  ## the record of communication calls under many of them (CALLS, STEPS, TORCH)
+test-comm: $(DEV_STAMP)  ## the record of communication calls under many of them (CALLS, STEPS, MODE, TORCH)
 	@tests/launchers/install torch
-	DAP_MUX_COMM_CALLS=$(CALLS) DAP_MUX_COMM_STEPS=$(STEPS) DAP_MUX_COMM_PYTHON=$(TORCH) $(PYTEST) tests/launchers/test_comm.py
+	DAP_MUX_COMM_CALLS=$(CALLS) DAP_MUX_COMM_STEPS=$(STEPS) DAP_MUX_COMM_MODE=$(MODE) DAP_MUX_COMM_PYTHON=$(TORCH) $(PYTEST) tests/launchers/test_comm.py
 
 # Each scene is a test that takes as long as it is told to: tests/real/faults/test_soak_SCENE.py.
 SCENE ?= lines

@@ -24,6 +24,7 @@ SCRIPTS: Final = Path(__file__).parent / "scripts"
 CALLS: Final = int(os.environ.get("DAP_MUX_COMM_CALLS", "4000"))
 """How many small collectives the endurance run makes; a million were asked of a release."""
 STEPS: Final = int(os.environ.get("DAP_MUX_COMM_STEPS", "200"))
+MODE: Final = os.environ.get("DAP_MUX_COMM_MODE", "time")
 ENDURES_S: Final = 240 + (CALLS + 10 * STEPS) / 100
 """As long as a job may take at a hundred calls a second; it is no wait."""
 MOST_GROWTH: Final = 64
@@ -90,6 +91,7 @@ def test_each_call_is_seen_once_and_its_record_goes_without_a_trace() -> None:
     assert place.endswith(f"comm_calls.py:{at} open_call")
     assert told(output, "shape") == [[[4], "torch.float32"]]
     assert told(output, "hashes") == [[5, True]]
+    assert told(output, "parts") == [[[77_777 * 4 // 4096 % 8], [0], True]]
     assert told(output, "child") == [0, 0]
     assert told(output, "after") == 2 * [[0, False, 0, True]]
 
@@ -103,14 +105,35 @@ def test_all_ways_to_communicate_are_seen_whole_and_change_nothing_in_any_mode()
     assert len(plain) == 4 * len(WAYS)
     assert {one["scene"] for one in found} == WAYS
     assert Counter(one["mode"] for one in found)["off"] == 2 * len(plain)
-    hashes: dict[tuple[Any, ...], list[Any]] = {}
     for one in found:
         off = plain[one["scene"], one["rank"]]
         assert (one["values"], one["counts"]) == (off["values"], off["counts"]), one
-        for kind, group, number, outputs in one.get("calls", ()) if one["mode"] == "hash" else ():
+    hashed = [one for one in found if one["mode"] == "hash"]
+    of_ddp = [one for one in hashed if one["scene"].startswith("ddp")]
+    assert all_gradients_have_equal_hashes(of_ddp) == 3
+    all_outputs_have_hashes(hashed)
+
+
+def all_gradients_have_equal_hashes(found: list[dict[str, Any]]) -> int:
+    """Those of DDP's buckets, whose calls have none; return of how many scenes."""
+    scenes: dict[str, list[Any]] = {}
+    for one in found:
+        scenes.setdefault(one["scene"], []).append(one["gradients"])
+    for ranks in scenes.values():
+        assert ranks == 4 * ranks[:1]
+        assert [len(step) > 3 and all(step.values()) for step in ranks[0]] == [True, True]
+    return len(scenes)
+
+
+def all_outputs_have_hashes(found: list[dict[str, Any]]) -> None:
+    hashes: dict[tuple[Any, ...], list[Any]] = {}
+    for one in found:
+        for kind, group, number, outputs in one["calls"]:
             hashes.setdefault((one["scene"], kind, group, number), []).append(outputs)
     for (scene, kind, *_), outputs in hashes.items():
-        if kind not in ("send", "gather"):
+        if scene.startswith("ddp") and kind == "all_reduce":
+            assert outputs == 4 * [[]], (scene, outputs)
+        elif kind not in ("send", "gather"):
             assert all(each and all(each) for each in outputs), (scene, kind, outputs)
         if kind in ("all_reduce", "broadcast") or kind.startswith("all_gather"):
             assert outputs == len(outputs) * outputs[:1], (scene, kind, outputs)
@@ -178,7 +201,7 @@ def test_each_call_of_mpi4py_is_seen_and_changes_nothing(
 def test_it_endures(what: str) -> None:
     """Loops of small calls deadlocked within 300 of them, before the lock was let go."""
     count = CALLS if what == "calls" else STEPS
-    output = torchrun("comm_endures.py", what, str(count), within=ENDURES_S, COMM="time")
+    output = torchrun("comm_endures.py", what, str(count), within=ENDURES_S, COMM=MODE)
     memory = told(output, "memory")
     assert len(told(output, "weights")) == 2
     for begin, end in memory:  # MiB

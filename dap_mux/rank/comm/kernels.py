@@ -67,11 +67,14 @@ class Watch:
         at, record, redispatch = names.index("process_group"), self.record, overload.redispatch
 
         def kernel(keys: Any, *arguments: Any, **named: Any) -> Any:
-            call = None
+            call, in_backward = None, False
             try:
                 call = record.enter(name, at, arguments)
+                in_backward = sys._getframe(1).f_code.co_name == BACKWARD  # noqa: SLF001
                 if self.mode != "time":
                     self._look(call, arguments)
+                    if in_backward and self.mode == "hash":
+                        call.written = []  # DDP's buckets: the step hashes the gradients in them
             except Exception as error:  # noqa: BLE001  (the program's call goes on)
                 self.fails(error)
             try:
@@ -82,7 +85,6 @@ class Watch:
                 raise
             if call is None:
                 return result
-            in_backward = sys._getframe(1).f_code.co_name == BACKWARD  # noqa: SLF001
             return self._left(call, result, in_backward)
 
         return kernel

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from dap_mux.rank.comm.looks import can_look, fingerprint, unseen
+from dap_mux.rank.comm.looks import can_look, fingerprint, fingerprint_of_part, unseen
 from dap_mux.rank.comm.record import place_of
 
 if TYPE_CHECKING:  # a rank may have Python 3.8
@@ -66,7 +66,7 @@ class Steps:
         self._fails = fails
         self._names: dict[int, str] = {}  # of parameters, by their identities
         self._groups: dict[int, str] = {}  # of DDP, likewise
-        self._seen: set[int] = set()  # optimizers
+        self._turns: dict[int, int] = {}  # how often each optimizer has made a step
         self._now: Step | None = None
         optimizer: Any = sys.modules["torch.optim.optimizer"]
         self._hooks = [
@@ -81,9 +81,8 @@ class Steps:
             if self.mode == "hash":
                 self._record.look()  # nobody waits in Python for what DDP's reducer sends
                 parameters = [*self._named(optimizer)]
-                is_first = id(optimizer) not in self._seen
+                is_first = id(optimizer) not in self._turns
                 if is_first:
-                    self._seen.add(id(optimizer))
                     self._note_first(now, parameters)
                 if is_first or self.whole:
                     now.before = {name: _hash(each) for name, each in parameters}
@@ -105,7 +104,8 @@ class Steps:
             if now is None:
                 return
             if self.mode == "hash":
-                now.after = {name: _hash(each) for name, each in self._named(optimizer)}
+                turn = self._turns[id(optimizer)] = self._turns.get(id(optimizer), -1) + 1
+                now.after = {name: self._after(each, turn) for name, each in self._named(optimizer)}
             self._show("parameter", now, optimizer)
             self.last.append(now)
             self._record.step += 1
@@ -113,6 +113,16 @@ class Steps:
                 tell(now)
         except Exception as error:  # noqa: BLE001
             self._fails(error)
+
+    def _after(self, parameter: Any, turn: int) -> str:
+        """Return the hash of a parameter after a step; of one of DDP's, a part at each turn.
+
+        All of it would cost as much as the gradients do, which say the same but for what is done
+        to parameters beside them.
+        """
+        if self.whole or not self._groups.get(id(parameter)):
+            return _hash(parameter)
+        return fingerprint_of_part(parameter, turn)
 
     def _show(self, what: str, step: Step, optimizer: Any) -> None:
         if self.looking:

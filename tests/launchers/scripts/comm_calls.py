@@ -104,6 +104,10 @@ if rank == 0:
     hashes = [import_module("dap_mux.rank.comm.looks").fingerprint(one) for one in [whole, *others]]
     again = import_module("dap_mux.rank.comm.looks").fingerprint(torch.arange(100_004.0)[:-1])
     tell("hashes", [len({*hashes}), again == hashes[0]])
+    part = import_module("dap_mux.rank.comm.looks").fingerprint_of_part
+    turns = [turn for turn in range(9) if part(whole, turn) != part(others[0], turn)]
+    end = [turn for turn in range(8) if part(whole, turn) != part(others[2], turn)]
+    tell("parts", [turns, end, part(whole, 9) == part(whole.clone(), 1)])
 comm.end()
 count = len(calls)
 dist.all_reduce(tensor)

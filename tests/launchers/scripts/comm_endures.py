@@ -88,6 +88,8 @@ def ddp(count: int) -> list[str]:
 
 
 comm.begin(os.environ["COMM"], print)
+if os.environ["COMM"] == "finite":  # what is sent is looked at where somebody wants to know
+    comm.when_started(lambda: comm.watch().sending.append(lambda _, bad: tell("bad", len(bad))))
 dist.init_process_group("gloo")
 torch.set_num_threads(1)
 weights = {"calls": calls, "ddp": ddp}[sys.argv[1]](int(sys.argv[2]))

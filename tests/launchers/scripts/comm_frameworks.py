@@ -187,6 +187,8 @@ def look(scene: Callable[[], list[str]], mode: str) -> dict[str, Any]:
     torch.manual_seed(0)
     record = comm.record()
     before = record.last[-1] if record is not None and record.last else None
+    steps = comm.steps()
+    made = len(steps.last) if steps is not None else 0
     watching = torch.profiler.profile() if record is None else nullcontext()
     with watching as profiled:
         values = scene()
@@ -197,7 +199,9 @@ def look(scene: Callable[[], list[str]], mode: str) -> dict[str, Any]:
     calls = [*record.last]
     calls = calls[calls.index(before) + 1 :] if before is not None else calls
     hashes = [(one.kind, one.group[0], one.number, one.outputs) for one in calls]
-    return {**told, "counts": Counter(one.operator for one in calls), "calls": hashes}
+    gradients = [one.gradients for one in [*steps.last][made:]]
+    counts = Counter(one.operator for one in calls)
+    return {**told, "counts": counts, "calls": hashes, "gradients": gradients}
 
 
 def traces() -> list[str]:

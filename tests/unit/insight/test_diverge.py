@@ -275,6 +275,16 @@ def test_runs_part_at_the_first_line_that_computes_another_value() -> None:
     assert first_parting([trace(0, *first)], [trace(0, *first)]) is None
 
 
+def test_hashes_of_different_parts_of_a_parameter_say_nothing() -> None:
+    def run(after: str) -> RankTrace:
+        return trace(0, step(0, {"w": "gw"}, {"w": after}))
+
+    assert first_parting([run("3~a")], [run("4~b")]) is None
+    parting = first_parting([run("3~a")], [run("3~b")])
+    assert parting is not None
+    assert "w in the SGD step" in parting.sentence
+
+
 def test_a_line_of_one_run_alone_is_named_if_what_it_computes_is_used() -> None:
     first = [op(1, "mm", "x w", "y"), op(2, "relu", "y", "z"), op(3, "sum", "z", "s")]
     second = [

@@ -235,5 +235,14 @@ def _differing_names(mine: Step, others: Step) -> list[str]:
         f"{what}{name}"
         for what, one, other in tables
         for name, value in one.items()
-        if name in other and value and other[name] and value != other[name]
+        if name in other
+        and value
+        and other[name]
+        and value != other[name]
+        and _are_of_one_part(value, other[name])
     ]
+
+
+def _are_of_one_part(one: str, other: str) -> bool:
+    """Whether two hashes are of the whole, or of the same part: those have its number and `~`."""
+    return one.rpartition("~")[0] == other.rpartition("~")[0]
