@@ -28,13 +28,18 @@ def parent() -> subprocess.Popen[str]:
 
 
 def trace_of(
-    folder: Path, program: Path, nproc: int, variables: dict[str, str], *arguments: str
+    folder: Path,
+    program: Path,
+    nproc: int,
+    variables: dict[str, str],
+    *arguments: str,
+    mode: str = "operations",
 ) -> Path:
     """Run a program; return the folder of its trace."""
-    there = folder / "-".join(("trace", *arguments))
+    there = folder / "-".join(("trace", str(nproc), *arguments))
     job = {
         "folder": str(there), "program": str(program), "nproc": nproc, "arguments": arguments,
-        "env": variables, "mode": "operations",
+        "env": variables, "mode": mode,
     }  # fmt: skip
     stdin, stdout = parent().stdin, parent().stdout
     assert stdin is not None

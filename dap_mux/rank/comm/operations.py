@@ -7,6 +7,7 @@ import threading
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
+from dap_mux.rank.comm.locate import WRAPPERS
 from dap_mux.rank.comm.looks import fingerprint
 from dap_mux.rank.comm.operators import tensors_in
 from dap_mux.rank.comm.record import place_of
@@ -16,6 +17,8 @@ if TYPE_CHECKING:  # a rank may have Python 3.8
 
 OTHERS = ("c10d", "_c10d_functional", "_dtensor", "fsdp", "prim", "profiler")
 """Namespaces whose operations are calls, which the record has, or only copy around these."""
+FAKE = "FakeTensor"
+"""Has a shape and no memory: DTensor computes with such ones where a result is to be."""
 MOST_FORWARD = 200_000
 MOST_ARGUMENTS = 200
 
@@ -44,9 +47,9 @@ class Operations:
         named = named or {}
         schema = function._schema.arguments  # noqa: SLF001
         values = [*arguments, *(named.get(each.name) for each in schema[len(arguments) :])]
-        if any(hasattr(each, "_spec") or each.__name__ == "DTensor" for each in types):
+        if any(hasattr(each, "_spec") or each.__name__ in WRAPPERS for each in types):
             return NotImplemented  # it computes by tensors that come here next
-        if function.namespace in OTHERS:
+        if function.namespace in OTHERS or any(each.__name__ == FAKE for each in types):
             return function(*arguments, **named)
         try:
             before = [[fingerprint(each) for each in _tensors(one)] for one in values]
@@ -120,7 +123,11 @@ class Operations:
 
 def _tensors(values: Any) -> Any:
     """Return the tensors of an argument, also where it is one of a list."""
-    return (each for each in tensors_in(values) if hasattr(each, "untyped_storage"))
+    return (
+        each
+        for each in tensors_in(values)
+        if hasattr(each, "untyped_storage") and type(each).__name__ != FAKE
+    )
 
 
 def _said(value: Any) -> str:

@@ -339,3 +339,17 @@ def test_a_share_of_the_parameters_that_is_not_sent_on_is_named() -> None:
     found = divergence(ranks)
     assert (found.kind, found.ranks, found.tensor) == ("not-sent", [1], "w")
     assert (found.place, found.also) == ("train.py:40 f", "train.py:90 f")
+
+
+def test_a_rank_with_another_shard_has_left_none_out() -> None:
+    """As FSDP2 with tensor parallelism has them: the same norms in two ranks, other shards."""
+    ranks = [
+        trace(
+            rank,
+            {"kind": "group", "name": "0", "ranks": [0, 1]},
+            call(20, 1, f"g{rank}", "g"),
+            step(0, {"v": "g", f"w@{rank}": "g"}, {"v": "v1", f"w@{rank}": f"w1-{rank}"}, 1),
+        )
+        for rank in range(2)
+    ]
+    assert first_divergence(Replicas(ranks)) is None

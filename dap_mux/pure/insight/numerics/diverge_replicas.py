@@ -41,6 +41,10 @@ class Replicas:
         }
         self._uses = {rank: _uses_of(trace) for rank, trace in by_rank.items()}
         self.names = sorted({name for trace in by_rank.values() for name in trace.updates})
+        self._plain = {
+            rank: {name.partition("@")[0] for name in trace.updates}
+            for rank, trace in by_rank.items()
+        }
         self._exchanged = {
             rank: {name: self._exchange(trace, name) for name in self.names}
             for rank, trace in by_rank.items()
@@ -73,7 +77,10 @@ class Replicas:
         """Yield parameters that one rank updates and another does not, which exchanges it."""
         for name in self.names:
             having = [rank for rank, trace in self.by_rank.items() if trace.updates.get(name)]
+            plain = name.partition("@")[0]
             for rank in {*self.by_rank} - {*having}:
+                if plain in self._plain[rank]:
+                    continue  # it has another shard
                 beside = self._beside(having[0], rank)
                 if beside is not None and rank in (self._exchanged[having[0]][name] or ()):
                     yield name, having[0], rank
