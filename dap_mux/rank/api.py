@@ -338,11 +338,14 @@ def _listen_once(place: Place, setup: Setup) -> tuple[str, int]:
         if _started.address is None:
             hold = hold_of(os.environ, setup.hold)
             _record_calls(place, setup.comm or os.environ.get(COMM) or "off")
+            halt: Any = None
             if os.environ.get(TAKE) or os.environ.get(REPLAY):
                 taking: Any = import_module("dap_mux.rank.take.begin")
-                taking.begin(place, lambda text: say(place, text))
+                halt = taking.begin(place, lambda text: say(place, text))
             with keep_breakpoint_hook():
                 _started.address = _listen(place, setup)
+            if halt is not None:
+                halt.begin(wait_for_client)
             told = _told_of_failures(setup)
             post_mortem.arm(place, hold, "{}:{}".format(*_started.address), told)
             return _started.address

@@ -306,6 +306,8 @@ REPLAY = "DAP_MUX_REPLAY"
 """The file of the rank that this process replays."""
 GO_ON = "DAP_MUX_REPLAY_GO_ON"
 """Set where a replay goes on though it sends other values than were sent then."""
+REPLAY_AT = "DAP_MUX_REPLAY_AT"
+"""Where a replay stops: `31` or `step:31`, `call:8113`, `last`."""
 DEFAULT_LIMIT_S = 300.0
 """Seconds. Shorter than what collectives of the other ranks wait (gloo 30 min, NCCL 10 min)."""
 

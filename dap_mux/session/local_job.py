@@ -17,6 +17,7 @@ from dap_mux.cluster.local import LocalCluster, LocalJob, job_exit_code, job_pyt
 from dap_mux.engine import inputs
 from dap_mux.pure.endpoint import Endpoint
 from dap_mux.pure.rank_sets import RankId, fold
+from dap_mux.rank.environ import REPLAY_AT
 from dap_mux.session.dial_out import dial_variables
 from dap_mux.session.end_of_job import Endings, Missing, hold_text
 from dap_mux.session.job import (
@@ -54,7 +55,8 @@ async def _run_job(options: RunOptions, console: InlineConsole | None, log_dir: 
     settings = replace(settings_of(config, owns_job=True), job_name=job_name(options.command))
     dial = Address(LOOPBACK, 0) if options.dial else None
     ports = range(config.base_port, config.base_port + options.world_size)
-    entry = entry_line(options.command) if config.wait else {}
+    stops = config.wait and REPLAY_AT not in options.variables  # else where it is told to
+    entry = entry_line(options.command) if stops else {}
     async with (
         open_session(config, settings, avoid=ports, entry=entry) as session,
         dial_variables(session, config, dial, {}, ours=True) as variables,

@@ -99,6 +99,11 @@ def replay_arguments(parser: ArgumentParser) -> None:
     parser.usage = "dap-mux replay [OPTIONS] FILE [-- PROGRAM [ARGS...]]"
     flag(parser, "--console", "open a console here; the rank stops at the script's first line")
     flag(parser, "--go-on", "give what was received even where other values are sent than then")
+    parser.add_argument(
+        "--at",
+        metavar="PLACE",
+        help="run to there, past all breakpoints, and stop: a step (31), call:N or last",
+    )
     parser.add_argument("file", metavar="FILE", help="a file that `dap-mux run --take` has written")
     parser.add_argument(
         "program",

@@ -15,8 +15,8 @@ from msgspec.structs import replace
 from dap_mux.frontends.cli.execution import load_config
 from dap_mux.pure.errors import UsageError
 from dap_mux.pure.printable import one_line
-from dap_mux.rank.environ import GO_ON, REPLAY, TAKE, TAKE_LIMIT, TAKE_TO
-from dap_mux.rank.take.rank_file import NotARankFile, RankFile
+from dap_mux.rank.environ import GO_ON, REPLAY, REPLAY_AT, TAKE, TAKE_LIMIT, TAKE_TO
+from dap_mux.rank.take.rank_file import NotARankFile, RankFile, place_of
 from dap_mux.system.config import RunOptions
 
 MAX_RANKS: Final = 64
@@ -61,7 +61,8 @@ def replay_options(args: Namespace) -> RunOptions:
     """Check the arguments of `replay`. Raises UsageError."""
     path = Path(args.file).absolute()
     try:
-        head = RankFile(str(path)).head
+        file = RankFile(str(path))
+        head = file.head
     except (NotARankFile, OSError) as error:
         why = getattr(error, "strerror", None) or error
         raise UsageError(f"cannot replay {args.file}: {why}") from None
@@ -72,6 +73,12 @@ def replay_options(args: Namespace) -> RunOptions:
     if command[0] != "-m" and not Path(command[0]).is_file():
         raise UsageError(f"no such file: {command[0]}; to run a module, use -m")
     variables = {REPLAY: str(path), **({GO_ON: "1"} if args.go_on else {})}
+    if args.at:
+        try:
+            place_of(args.at, file)
+        except ValueError as error:
+            raise UsageError(f"--at {args.at}: {error}") from None
+        variables[REPLAY_AT] = args.at
     options = RunOptions(config, command, 1)
     return replace(options, variables=variables)
 

@@ -7,9 +7,10 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from dap_mux.rank.comm import switch
-from dap_mux.rank.environ import GO_ON, REPLAY, TAKE, TAKE_LIMIT, TAKE_TO
+from dap_mux.rank.environ import GO_ON, REPLAY, REPLAY_AT, TAKE, TAKE_LIMIT, TAKE_TO
 from dap_mux.rank.redaction import redacted
-from dap_mux.rank.take.rank_file import NotARankFile, RankFile
+from dap_mux.rank.take.halt import Halt
+from dap_mux.rank.take.rank_file import LAST, NotARankFile, RankFile, place_of
 from dap_mux.rank.take.recorder import NO_LIMIT, Recorder
 from dap_mux.rank.take.replayer import Replayer, restore_surroundings
 
@@ -24,8 +25,11 @@ LEFT_OUT = re.compile(
 """Variables that are of the job's machine, or ours."""
 
 
-def begin(place: Place, log: Callable[[str], object]) -> None:
-    """Do what the variables TAKE and REPLAY say. Raises ValueError for a file that is none."""
+def begin(place: Place, log: Callable[[str], object]) -> Halt | None:
+    """Do what the variables TAKE and REPLAY say; return where a replay is to stop.
+
+    Raises ValueError for a file that is none.
+    """
     replayed = os.environ.pop(REPLAY, "")
     if replayed:
         try:
@@ -38,9 +42,10 @@ def begin(place: Place, log: Callable[[str], object]) -> None:
             f"replays rank {file.head['rank']} of {file.head['world']}: {len(file.calls)} calls"
             + (" (the file's end is missing)" if file.cut else "")
         )
-        switch.when_started(Replayer(file, goes_on=goes_on).begin)
+        halt = _halt(file, os.environ.pop(REPLAY_AT, ""), log)
+        switch.when_started(Replayer(file, halt, log, goes_on=goes_on).begin)
         switch.begin("replay", log)
-        return
+        return halt
     rank = place.rank if place.rank is not None else -1  # a launcher's own process
     path = file_of(rank, os.environ)
     os.environ.pop(TAKE, None)  # processes that this one starts are no ranks
@@ -53,6 +58,20 @@ def begin(place: Place, log: Callable[[str], object]) -> None:
 
         switch.when_started(take)
         switch.begin("take", log)
+    return None
+
+
+def _halt(file: RankFile, text: str, log: Callable[[str], object]) -> Halt | None:
+    if not text:
+        return None
+    try:
+        place = place_of(text, file)
+    except ValueError as error:
+        log(f"cannot stop at {text}: {error}")
+        if not file.calls:
+            return None
+        place = place_of(LAST, file)
+    return Halt(place, len(file.calls), log)
 
 
 def file_of(rank: int, environ: Mapping[str, str]) -> str:

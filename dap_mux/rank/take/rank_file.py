@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import struct
 import zlib
 from collections.abc import Iterator
@@ -34,6 +35,8 @@ PACKED = 0x80
 SMALL = 512
 """Bytes below which nothing is packed."""
 MAX_BLOCK = 1 << 31
+CALL_PLACE, STEP_PLACE, LAST = "call", "step", "last"
+PLACE = re.compile(r"(?:(call|step)[: ])?(\d{1,12})")
 
 
 class NotARankFile(Exception):
@@ -143,6 +146,35 @@ class RankFile:
                 _unpacked(data) if what & PACKED else data,
                 (at, BLOCK.size + length),
             )
+
+
+class Place(NamedTuple):
+    """Where to stop: before a call is answered, or where a step begins."""
+
+    kind: str
+    number: int
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.number}"
+
+
+def place_of(text: str, file: RankFile) -> Place:
+    """Read `31`, `step:31`, `call:8113` or `last`. Raises ValueError for what the file has not."""
+    match = PLACE.fullmatch(text)
+    if match is None and text != LAST:
+        raise ValueError("must be a step, call:N or last, for example 31 or call:8113")
+    if not file.calls:
+        raise ValueError("the record has no calls")
+    last = file.calls[-1].call
+    if match is None:
+        return Place(CALL_PLACE, last["order"])
+    place = Place(match[1] or STEP_PLACE, int(match[2]))
+    known = place.number <= last["step"]
+    if place.kind == CALL_PLACE:
+        known = 1 <= place.number <= last["order"]
+    if not known:
+        raise ValueError(f"the record has calls 1 to {last['order']}, in steps 0 to {last['step']}")
+    return place
 
 
 def _checked(data: bytes, fields: dict[str, type]) -> dict[str, Any]:

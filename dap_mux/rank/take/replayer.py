@@ -13,6 +13,8 @@ from dap_mux.rank.comm.kernels import LAYER
 from dap_mux.rank.comm.looks import fingerprint, unseen
 from dap_mux.rank.comm.operators import NONE, OPERATORS, tensors_in
 from dap_mux.rank.comm.record import C10D, Call, Record
+from dap_mux.rank.comm.steps import Steps
+from dap_mux.rank.take.halt import Halt
 from dap_mux.rank.take.rank_file import RankFile, Taken, digest_of
 
 
@@ -23,9 +25,11 @@ class Parted(RuntimeError):
 class Replayer:
     """The kernels in place of torch's, and the groups in place of its own."""
 
-    def __init__(self, file: RankFile, *, goes_on: bool) -> None:
+    def __init__(
+        self, file: RankFile, halt: Halt | None, log: Callable[[str], object], *, goes_on: bool
+    ) -> None:
         self.record: Record | None = None
-        self._file = file
+        self._file, self._halt, self._log = file, halt, log
         self._goes_on = goes_on
         self._left: dict[tuple[str, bool], deque[Taken]] = defaultdict(deque)
         for taken in file.calls:
@@ -39,6 +43,9 @@ class Replayer:
         torch: Any = sys.modules["torch"]
         c10d: Any = sys.modules[C10D]
         self.record = Record()
+        steps = Steps(self.record, lambda error: self._log(f"counts no steps: {error}"))
+        if self._halt is not None:
+            steps.ended.append(self._halt.stepped)
         self._replace_groups(torch, c10d)
         layer = getattr(torch._C.DispatchKey, LAYER)  # noqa: SLF001
         self._library = torch.library.Library("c10d", "IMPL")
@@ -81,7 +88,7 @@ class Replayer:
             call = self.record.enter(name, at, arguments)
             inputs = [] if operator.input == NONE else [*tensors_in(arguments[operator.input])]
             outputs = [] if operator.output == NONE else [*tensors_in(arguments[operator.output])]
-            received = self._received(call, inputs, outputs)
+            received = self._file.received(self._taken(call, inputs, outputs))
             result = None
             if overload._schema.returns:  # noqa: SLF001
                 result = redispatch(keys.remove(layer), *arguments, **named)
@@ -101,29 +108,41 @@ class Replayer:
         work = torch._C._distributed_c10d._create_work_from_future(done).boxed()  # noqa: SLF001
         return (*result[:-1], work) if isinstance(result, (list, tuple)) else work
 
-    def _received(self, call: Call, inputs: list[Any], outputs: list[Any]) -> list[bytes]:
-        """Return what the call received when it was recorded. Raises Parted."""
+    def _taken(self, call: Call, inputs: list[Any], outputs: list[Any]) -> Taken:
+        """Return the call as it was recorded, once it may be answered. Raises Parted."""
+        try:
+            taken = self._equal(call, inputs, outputs)
+        except Parted:
+            if self._halt is not None:
+                self._halt.end()  # before its place: the debugger shows the exception
+            raise
+        if self._halt is not None:
+            self._halt.before(taken)
+        if taken.block is None:
+            raise Parted(f"{_said(call)}: here the record ends, before this call was over")
+        return taken
+
+    def _equal(self, call: Call, inputs: list[Any], outputs: list[Any]) -> Taken:
         left = self._left[call.group[0], OPERATORS[call.operator].is_p2p]
         if not left:
             raise Parted(f"{_said(call)}: the record has no more calls{self._after()}")
         taken = left.popleft()
         then = taken.call
+        at = f"; --at call:{then['order']} stops before it"
         now = [[str(each.dtype), [*each.shape]] for each in outputs]
         if (then["operator"], then["outputs"]) != (call.operator, now):
             raise Parted(
                 f"{_said(call)} of {_shapes(now)}, the record has {then['kind']} of "
-                f"{_shapes(then['outputs'])} at {then['place']}{self._after()}"
+                f"{_shapes(then['outputs'])} at {then['place']}{self._after()}{at}"
             )
         sent = [*map(fingerprint, inputs)] if then["sent"] else []
         if sent != then["sent"] and not self._goes_on:
             raise Parted(
                 f"{_said(call)} sends other values than it sent then, at {then['place']} in step "
-                f"{then['step']}{self._after()}; --go-on gives it what it received then"
+                f"{then['step']}{self._after()}; --go-on gives it what it received then{at}"
             )
-        if taken.block is None:
-            raise Parted(f"{_said(call)}: here the record ends, before this call was over")
         self._last = taken
-        return self._file.received(taken)
+        return taken
 
     def _after(self) -> str:
         if self._last is None:
@@ -131,7 +150,7 @@ class Replayer:
         last = self._last.call
         changed = digest_of(sys.argv[0]) != self._file.head["digest"]
         why = f"; {sys.argv[0]} is not the file that was run then" if changed else ""
-        return f"; the last equal call is {last['number']}, {last['kind']} at {last['place']}{why}"
+        return f"; the last equal call is {last['order']}, {last['kind']} at {last['place']}{why}"
 
 
 def _said(call: Call) -> str:

@@ -11,8 +11,8 @@ from dap_mux.frontends.cli.entry import parse
 from dap_mux.frontends.cli.session_commands import run_options
 from dap_mux.frontends.cli.take import replay_options
 from dap_mux.pure.errors import UsageError
-from dap_mux.rank.environ import REPLAY
-from dap_mux.rank.take.rank_file import Writer
+from dap_mux.rank.environ import REPLAY, REPLAY_AT
+from dap_mux.rank.take.rank_file import CALL, Writer
 
 HEADER: dict[str, Any] = {
     "rank": 2,
@@ -25,6 +25,8 @@ HEADER: dict[str, Any] = {
     "environment": {},
     "random": {},
 }
+CALLED = b"""{"order": 1, "number": 1, "step": 0, "group": "0", "operator": "allreduce_",
+    "kind": "all_reduce", "place": "train.py:3 main", "sent": [], "outputs": []}"""
 
 
 @pytest.fixture(autouse=True)
@@ -33,10 +35,10 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("train.py").touch()
 
 
-def replayed(*words: str, **head: object) -> Any:
+def replayed(*words: str, at: str = "", **head: Any) -> Any:
     """The options that a file with this head leads to."""
-    Writer("2.rank", {**HEADER, **head})
-    return replay_options(parse(["replay", "2.rank", *words]))
+    Writer("2.rank", {**HEADER, **head}).add(CALL, CALLED)
+    return replay_options(parse(["replay", *(["--at", at] if at else []), "2.rank", *words]))
 
 
 def test_the_script_of_this_folder_is_run_with_its_arguments() -> None:
@@ -56,7 +58,7 @@ def test_the_script_of_this_folder_is_run_with_its_arguments() -> None:
         {"program": []},
     ],
 )
-def test_another_is_named_and_not_run(head: dict[str, object]) -> None:
+def test_another_is_named_and_not_run(head: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match=r"not in this folder, .*: name yours: dap-mux replay 2"):
         replayed(**head)
 
@@ -71,6 +73,12 @@ def test_a_python_that_others_may_write_is_not_taken(tmp_path: Path) -> None:
         path.chmod(0o777)
         assert replayed(executable=str(python)).config.python is None
         path.chmod(mode)
+
+
+def test_a_place_that_the_record_has_not_is_refused() -> None:
+    assert replayed(at="call:1").variables[REPLAY_AT] == "call:1"
+    with pytest.raises(UsageError, match=r"--at 7: the record has calls 1 to 1, in steps 0 to 0"):
+        replayed(at="7")
 
 
 def test_a_program_that_is_named_counts() -> None:

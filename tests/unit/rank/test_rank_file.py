@@ -22,6 +22,7 @@ from dap_mux.rank.take.rank_file import (
     RankFile,
     Writer,
     joined,
+    place_of,
 )
 
 HEADER = {
@@ -112,3 +113,22 @@ def test_a_hostile_one_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     path.write_bytes(path.read_bytes() + packed(bomb))
     with pytest.raises(NotARankFile, match="unpacks to more than"):
         RankFile(name)
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [("2", "step 2"), ("step:0", "step 0"), ("call:3", "call 3"), ("last", "call 3")],
+)
+def test_places_where_a_replay_stops(tmp_path: Path, text: str, place: str) -> None:
+    blocks = [(CALL, call(order, step=order - 1)) for order in (1, 2, 3)]
+    assert str(place_of(text, RankFile(written(tmp_path / "2.rank", *blocks)))) == place
+
+
+@pytest.mark.parametrize("text", ["3", "call:0", "call:4", "train.py:3", "-1", ""])
+def test_places_that_a_record_has_not(tmp_path: Path, text: str) -> None:
+    blocks = [(CALL, call(order, step=order - 1)) for order in (1, 2, 3)]
+    file = RankFile(written(tmp_path / "2.rank", *blocks))
+    with pytest.raises(ValueError, match=r"calls 1 to 3, in steps 0 to 2|must be a step, call:N"):
+        place_of(text, file)
+    with pytest.raises(ValueError, match=r"has no calls|must be"):
+        place_of(text, RankFile(written(tmp_path / "none.rank")))

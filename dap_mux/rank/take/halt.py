@@ -1,0 +1,85 @@
+"""Has a replay run at full speed to a call or a step, and stop there in the debugger."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from dap_mux.rank.comm.record import user_frame
+from dap_mux.rank.take.rank_file import CALL_PLACE, STEP_PLACE, Place
+
+if TYPE_CHECKING:  # a rank may have Python 3.8
+    from collections.abc import Callable
+
+    from dap_mux.rank.take.rank_file import Taken
+
+TRACING = "dap_mux.rank.injected.attach.tracing"
+
+
+class Halt:
+    """Stops once, at a place. Until then nothing is traced: breakpoints cost nothing, nor stop."""
+
+    def __init__(self, place: Place, total: int, log: Callable[[str], object]) -> None:
+        self._place: Place | None = place
+        self._total = total
+        self._log = log
+        self._tracing: Any = None
+        self._wait: Callable[[], object] | None = None
+
+    def begin(self, wait: Callable[[], object]) -> None:
+        """Trace nothing, whoever attaches; debugpy listens, and the program has not begun.
+
+        `wait`: waits at the place for a debugger, if none is there.
+        """
+        self._wait = wait
+        tracing: Any = import_module(TRACING)
+        debugger: Any = sys.modules["pydevd"].get_global_debugger()
+        self._tracing = getattr(debugger, tracing.KEPT_AS)
+        self._tracing.turn_on = self._tracing.turn_off
+
+    def end(self) -> None:
+        """Trace again where a debugger is attached: the replay is there, or has parted before."""
+        self._place = None
+        tracing, self._tracing = self._tracing, None
+        if tracing is not None:
+            del tracing.turn_on
+            if sys.modules["pydevd"].get_global_debugger().is_attached():
+                tracing.turn_on()
+
+    def before(self, taken: Taken) -> None:
+        """A call is about to be answered."""
+        call = taken.call
+        if self._place in (Place(CALL_PLACE, call["order"]), Place(STEP_PLACE, 0)):
+            self._stop(f"before call {call['order']} of {self._total}, {call['kind']}")
+
+    def stepped(self, step: Any) -> None:
+        """A step is over."""
+        if self._place == Place(STEP_PLACE, step.number + 1):
+            self._stop(f"where step {step.number + 1} begins, behind {step.optimizer}.step()")
+
+    def _stop(self, where: str) -> None:
+        frame = user_frame(sys._getframe()) or sys._getframe()  # noqa: SLF001
+        self._log(f"stops {where} ({frame.f_code.co_filename}:{frame.f_lineno})")
+        if self._wait is not None:
+            self._wait()
+        self.end()
+        _suspend(frame)
+
+
+def _suspend(frame: Any) -> None:
+    """Suspend this thread as at a breakpoint in a frame, until the debugger continues it.
+
+    Private interfaces of debugpy. `debugpy.breakpoint()` would stop at the next line only, where
+    the call has been answered.
+    """
+    tracing: Any = import_module(TRACING)
+    debugger: Any = sys.modules["pydevd"].get_global_debugger()
+    reason = import_module("_pydevd_bundle.pydevd_comm_constants").CMD_SET_BREAK
+    thread = threading.current_thread()
+    debugger.set_additional_thread_info(thread)
+    with tracing.untraced(debugger):
+        debugger.set_suspend(thread, reason)
+        debugger.do_wait_suspend(thread, frame, "line", None)
+        debugger.set_trace_for_frame_and_parents(thread.ident, frame)

@@ -1,0 +1,84 @@
+"""`replay --at`: at full speed to a call or a step, past breakpoints."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+import pytest
+
+from dap_mux.client import DapClient
+from tests.launchers.launching import STARTS, launch, line
+from tests.launchers.test_replay import SCRIPT, took
+from tests.launchers.tools import environment
+from tests.real.driving import joined
+from tests.support.processes.commands import LIMIT, Command, User, listed
+
+pytestmark = pytest.mark.timeout(400)
+SUMS: Final = line(SCRIPT, "dist.all_reduce(loss")
+AFTER_THE_SUM: Final = 4  # calls of a round: objects are two, and two messages
+STEPS: Final = line(SCRIPT, "optimizer.step()")
+AFTER: Final = line(SCRIPT, "optimizer.zero_grad()")
+ADDS: Final = line(SCRIPT, "total += float(loss)")
+Json = dict[str, Any]
+
+
+class Replay:
+    """A replay under a client, which has a breakpoint where each round ends."""
+
+    def __init__(self, run: Command, client: DapClient) -> None:
+        self.run, self.client = run, client
+        self.row = 0
+
+    @classmethod
+    async def start(cls, user: User, *words: str) -> Replay:
+        """Attach before the program begins."""
+        run = await launch(user, environment("torch"), ["replay", *words, "r2.rank"])
+        script = str(user.folder / "train.py")
+        client = await joined(run, {script: [{"line": ADDS}]}, timeout=STARTS)
+        return cls(run, client)
+
+    async def stops(self, at: int) -> None:
+        """Wait until it stands there."""
+        (entry,) = await listed(self.client, "line", at, within=STARTS)
+        self.row = entry["threadId"]
+
+    async def value(self, expression: str) -> str:
+        """Evaluate in the innermost frame."""
+        stack = await self.client.request("stackTrace", {"threadId": self.row}, timeout=LIMIT)
+        asked = {"expression": expression, "frameId": stack["stackFrames"][0]["id"]}
+        return str((await self.client.request("evaluate", asked, timeout=LIMIT))["result"])
+
+    async def moves(self, command: str, **arguments: object) -> None:
+        """Step or continue."""
+        named = {} if command == "restart" else {"threadId": self.row}
+        await self.client.request(command, {**named, **arguments}, timeout=LIMIT)
+
+    async def ends(self) -> None:
+        """End the job, and see that it has gone."""
+        await self.client.request("terminate", timeout=STARTS)
+        await self.client.wait_event("terminated", timeout=STARTS)
+        await self.client.disconnect()
+        await self.run.ends(within=STARTS)
+
+
+async def test_it_runs_to_a_step_or_a_call_and_stops_in_the_users_frame(user: User) -> None:
+    (calls,) = re.findall(r"r2\.rank: (\d+) calls", await took(user))
+    replay = await Replay.start(user, "--at", "3")
+    await replay.stops(STEPS)
+    assert await replay.value("number") == "5", "every other round steps"
+    await replay.moves("next")
+    await replay.stops(AFTER)
+    await replay.moves("continue")
+    await replay.stops(ADDS)
+    assert await replay.value("number") == "5"
+    await replay.ends()
+    sums = f"call:{int(calls) - AFTER_THE_SUM}"
+    replay = await Replay.start(user, "--at", sums)
+    await replay.stops(SUMS)
+    assert await replay.value("number") == "7"
+    own = await replay.value("float(loss)")
+    await replay.moves("next")
+    await replay.stops(SUMS + 1)
+    assert await replay.value("float(loss)") != own, "it had not been answered"
+    await replay.ends()
