@@ -49,14 +49,22 @@ def place_of(rest: Mapping[str, Any]) -> LogPlace | None:
             return None
 
 
+class _Said(NamedTuple):
+    """A text: its numbers, and who has said it."""
+
+    numbers: tuple[str, ...]
+    ranks: set[DebuggeeId]
+
+
 # Ranks are never quite in step, and a line of the step before must not be taken for another value.
-# So a text counts as different only where most ranks have said another one now, and these ranks
-# have not. Numbers are compared as *Compare* does, where most of them differ.
+# So a text counts as different only where most ranks have said another one now, or before with the
+# same numbers (of the same step), and these ranks have not. Numbers are compared as *Compare* does,
+# where most of them differ.
 class Outliers:
     """Remembers which ranks have logged what at each place."""
 
     def __init__(self) -> None:
-        self._places: Recent[LogPlace, Recent[int, set[DebuggeeId]]] = Recent(MAX_PLACES)
+        self._places: Recent[LogPlace, Recent[int, _Said]] = Recent(MAX_PLACES)
 
     def mark(self, lines: Iterable[LogLine]) -> None:
         """Mark the lines of outliers among lines that are sent in the same moment."""
@@ -69,19 +77,21 @@ class Outliers:
             self._places[place] = said
             texts = [_MORE.sub("", line.text) for line in group]
             for line, text in zip(group, texts, strict=True):
-                said[hash(text)] = said.get(hash(text), set()).union(line.ranks)
+                known = said.get(hash(text)) or _Said(_numbers(text), set())
+                said[hash(text)] = known._replace(ranks=known.ranks.union(line.ranks))
             _mark(group, texts, said)
 
 
-def _mark(group: list[LogLine], texts: list[str], said: Mapping[int, set[DebuggeeId]]) -> None:
-    heard = set().union(*said.values())
+def _mark(group: list[LogLine], texts: list[str], said: Mapping[int, _Said]) -> None:
+    heard = set().union(*(each.ranks for each in said.values()))
     now = [said[hash(text)] for text in texts]
-    common = [ranks for ranks in now if 2 * len(ranks) > len(heard)]
+    common = [each for each in said.values() if 2 * len(each.ranks) > len(heard)]
     # A line that stands for others is steps ahead of what other ranks say now.
     alone = [line for line, text in zip(group, texts, strict=True) if text == line.text]
     far = _far({rank_of(rank): line.text for line in alone for rank in line.ranks})
-    for line, ranks in zip(group, now, strict=True):
-        other = ranks not in common and any(one.isdisjoint(line.ranks) for one in common)
+    for line, this in zip(group, now, strict=True):
+        usual = [one.ranks for one in common if one in now or this.numbers == one.numbers != ()]
+        other = this not in common and any(one.isdisjoint(line.ranks) for one in usual)
         line.outlier = other or rank_of(line.ranks[0]) in far
 
 
@@ -92,8 +102,7 @@ def _far(texts: Mapping[RankId, str]) -> set[RankId]:
     """
     alike: dict[str, dict[RankId, list[str]]] = {}
     for rank, text in texts.items():
-        numbers = _NUMBER.findall(text[:MAX_CHARS])[:MAX_NUMBERS]
-        alike.setdefault(_NUMBER.sub("#", text[:MAX_CHARS]), {})[rank] = numbers
+        alike.setdefault(_NUMBER.sub("#", text[:MAX_CHARS]), {})[rank] = [*_numbers(text)]
     found: set[RankId] = set()
     for same in alike.values():
         counts = [
@@ -107,6 +116,10 @@ def _far(texts: Mapping[RankId, str]) -> set[RankId]:
                 if 2 * len({*column}) > len(column) > 1:
                     found |= compare(dict(zip(some, column, strict=True))).outliers
     return found
+
+
+def _numbers(text: str) -> tuple[str, ...]:
+    return tuple(_NUMBER.findall(text[:MAX_CHARS])[:MAX_NUMBERS])
 
 
 def _whole(column: Sequence[str]) -> bool:

@@ -65,6 +65,14 @@ def test_a_rank_that_is_a_step_behind_or_ahead_is_none() -> None:
     assert marked(Outliers(), *behind) == []
 
 
+def test_a_late_line_is_compared_with_the_others_of_its_numbers() -> None:
+    outliers = Outliers()
+    assert marked(outliers, line("step 5: m", 0, 1, 3)) == []
+    assert marked(outliers, line("step 6: m", 0, 1), line("step 5: mm", 2)) == ["step 5: mm"]
+    assert marked(outliers, line("step 7: m", 0, 1, 2), line("step 6: m", 3)) == []
+    assert marked(outliers, line("no number", 3)) == []
+
+
 @pytest.mark.parametrize("second", ["b", "c 7"])
 def test_two_of_four_are_no_outliers(second: str) -> None:
     assert marked(Outliers(), line("a", 0, 1), line(second, 2, 3)) == []
