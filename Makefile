@@ -105,7 +105,8 @@ diverge-score: $(DEV_STAMP)  ## what is said of programs that go silently wrong;
 	$(BIN)/python -m tests.diverge_score.score nan
 	$(BIN)/python -m tests.diverge_score.score replicas
 	$(BIN)/python -m tests.diverge_score.score runs
-	$(BIN)/python -m tests.diverge_score.score healthy
+	$(BIN)/python -m tests.diverge_score.score slow
+	$(BIN)/python -m tests.diverge_score.score healthy --looks 7
 
 why-foreign: $(DEV_STAMP)  ## the same of faults that others have reported, from inside and from outside
 	@tests/launchers/install torch

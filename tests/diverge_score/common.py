@@ -1,6 +1,7 @@
 """How each of these training programs begins and ends.
 
 With `DIVERGE_STEPS` in the environment they say at the end what `finish` adds up, after each step.
+`DIVERGE_SEED` gives them other weights and other batches.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import torch
 import torch.distributed as dist
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
+SEED: Final = 100_003 * int(os.environ.get("DIVERGE_SEED", "0"))
 SNAPSHOTS: Final[list[dict[int, float]]] = []
 SEEN: Final[dict[int, torch.Tensor]] = {}
 """Parameters by identity: kept, so that a later one cannot take an earlier one's."""
@@ -33,7 +35,7 @@ def arguments() -> argparse.Namespace:
 def start(seed: int = 0) -> tuple[int, int]:
     """Join the job; return this rank and how many there are."""
     dist.init_process_group("gloo")
-    torch.manual_seed(seed)
+    torch.manual_seed(SEED + seed)
     if os.environ.get("DIVERGE_STEPS"):
         gc.freeze()  # torch's own objects are no parameters: leave them out of each look
         register_optimizer_step_pre_hook(lambda *_: SNAPSHOTS.append(_sums(gc.get_objects())))
@@ -81,14 +83,14 @@ class Deadline:
 def blobs(rank: int, step: int, size: int = 32) -> tuple[torch.Tensor, torch.Tensor]:
     """Return a rank's batch of a step: points of 8 features around the centres of 4 classes."""
     centres = torch.randn(4, 8, generator=torch.Generator().manual_seed(7))
-    generator = torch.Generator().manual_seed(1000 * step + rank)
+    generator = torch.Generator().manual_seed(SEED + 1000 * step + rank)
     labels = torch.randint(4, (size,), generator=generator)
     return centres[labels] + torch.randn(size, 8, generator=generator), labels
 
 
 def sentences(rank: int, step: int, size: int = 8, length: int = 12) -> torch.Tensor:
     """Return a rank's batch of a step: sentences of 32 words, each near the last."""
-    generator = torch.Generator().manual_seed(1000 * step + rank)
+    generator = torch.Generator().manual_seed(SEED + 1000 * step + rank)
     words = torch.randint(32, (size, 1), generator=generator)
     jumps = torch.randint(1, 4, (size, length - 1), generator=generator)
     return torch.cat([words, words + jumps.cumsum(1)], 1) % 32

@@ -22,17 +22,23 @@ from tests.support.processes.commands import User
 LOGS: Final = Path(__file__).resolve().parents[2] / "build" / "diverge-score"
 
 
-async def answer(kind: Any, case: Case) -> dict[str, Any]:
+async def answer(kind: Any, case: Case, seed: int) -> dict[str, Any]:
     """Run one program, and judge what was said of it."""
     with tempfile.TemporaryDirectory() as folder:
         user = User(Path(folder))
         try:
-            found = await kind.look(user, case.path, case.nproc, **ENVIRONMENT)
-            return {"case": case.name, **found, "right": kind.right(case, found)}
+            environ = {**ENVIRONMENT, "DIVERGE_SEED": str(seed)}
+            found = await kind.look(user, case.path, case.nproc, **environ)
+            return {"case": named(case, seed), **found, "right": kind.right(case, found)}
         except Exception as error:  # noqa: BLE001  (the others are looked at as well)
-            return {"case": case.name, "error": repr(error)[:2000], "right": {}}
+            return {"case": named(case, seed), "error": repr(error)[:2000], "right": {}}
         finally:
             await user.close()
+
+
+def named(case: Case, seed: int) -> str:
+    """The name of a look in the log."""
+    return f"{case.name} {seed}" if seed else case.name
 
 
 def known(log: Path) -> dict[str, dict[str, Any]]:
@@ -46,20 +52,27 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("kind")
     parser.add_argument("cases", nargs="*")
+    parser.add_argument("--looks", type=int, default=1, help="at each, with other seeds")
     wanted = parser.parse_args()
     kind, log = import_module(f"tests.diverge_score.kind_{wanted.kind}"), LOGS / wanted.kind
     log = log.with_suffix(".jsonl")
     log.parent.mkdir(parents=True, exist_ok=True)
-    cases = [each for each in CASES if each.kind == wanted.kind]
+    looks = [
+        (case, seed)
+        for seed in range(wanted.looks)
+        for case in CASES
+        if case.kind == wanted.kind and (not wanted.cases or case.name in wanted.cases)
+    ]
     answers = known(log)
-    for case in cases:
-        if case.name in answers or (wanted.cases and case.name not in wanted.cases):
+    for case, seed in looks:
+        name = named(case, seed)
+        if name in answers:
             continue
-        answers[case.name] = anyio.run(answer, kind, case)
+        answers[name] = anyio.run(answer, kind, case, seed)
         with log.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(answers[case.name]) + "\n")
-        print(case.name, answers[case.name]["right"], flush=True)
-    judged = [answers[case.name]["right"] for case in cases if case.name in answers]
+            file.write(json.dumps(answers[name]) + "\n")
+        print(name, answers[name]["right"], flush=True)
+    judged = [answers[named(*look)]["right"] for look in looks]
     for what in sorted({name for each in judged for name in each}):
         count = sum(each.get(what, False) for each in judged)
         print(f"{what}: right in {count} of {len(judged)}")
