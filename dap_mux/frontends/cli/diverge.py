@@ -69,8 +69,8 @@ def read_trace(folder: Path) -> list[RankTrace]:
     files = sorted(folder.glob("rank-*.jsonl"))
     if not files:
         raise DapMuxError(
-            f"{folder}: no trace in it: no rank has imported torch.distributed, or none was told "
-            "to record by --comm hash --comm-file"
+            f"{folder}: no trace in it: no rank has imported torch.distributed or mpi4py, or none "
+            "was told to record by --comm hash --comm-file"
         )
     traces = []
     for file in files:
@@ -115,9 +115,10 @@ def show(screen: Screen, body: dict[str, Any]) -> None:
     if not body["differs"]:
         screen.say(body["sentence"])
         return
-    when = "before the first step" if body["step"] is None else f"step {body['step']}"
+    when = "before the first step, " if "kind" in body else ""  # a run by mpi4py has none
+    when = when if body["step"] is None else f"step {body['step']}, "
     ranks = ", ".join(map(str, body["ranks"]))
-    screen.say(f"{when}, rank {ranks}: {body['sentence']}", "title")
+    screen.say(f"{when}rank {ranks}: {body['sentence']}", "title")
     for word, name in (("at", "place"), ("second run", "other"), ("also", "also")):
         if body.get(name):
             screen.say(f"  {word}: {body[name]}")

@@ -6,6 +6,7 @@ has made already are seen too, and are of the type that they were of.
 
 from __future__ import annotations
 
+import cmath
 import ctypes
 import gc
 import pickle
@@ -21,7 +22,7 @@ from dap_mux.rank.comm.record import MAX_KEPT, Call, Record
 if TYPE_CHECKING:  # a rank may have Python 3.8
     from collections.abc import Callable
 
-    Sending = Callable[[Call, list[Any]], object]
+    Sending = Callable[["MpiCall", list[Any]], object]
 
 MPI = "mpi4py.MPI"
 FLOATS = "fd"
@@ -84,6 +85,11 @@ class MpiCall(Call):
     def kind(self) -> str:
         """The method's name."""
         return self.operator
+
+    @property
+    def ranks(self) -> list[int]:
+        """The ranks of its communicator in COMM_WORLD."""
+        return [*map(int, self.group[1].split(","))]
 
     @property
     def is_open(self) -> bool:
@@ -253,6 +259,19 @@ def _array(value: Any) -> Any:
     """Return what a buffer's specification, such as `[array, count, type]`, is of."""
     is_specification = isinstance(value, (list, tuple)) and value and hasattr(value[0], "__len__")
     return value[0] if is_specification else value
+
+
+def counts_of(sent: Any) -> tuple[int, int, int]:
+    """Return how many numbers of a buffer or object are NaN, infinite, and there at all."""
+    array = _array(sent)
+    if isinstance(array, float):
+        numbers = [array]
+    elif hasattr(array, "ravel"):
+        numbers = array.ravel().tolist()
+    else:
+        view: Any = memoryview(array)
+        numbers = view.cast("B").cast(view.format).tolist()
+    return sum(map(cmath.isnan, numbers)), sum(map(cmath.isinf, numbers)), len(numbers)
 
 
 def is_finite(array: Any) -> bool:

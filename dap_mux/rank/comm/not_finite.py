@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from dap_mux.rank import environ
-from dap_mux.rank.comm import session, switch
+from dap_mux.rank.comm import mpi, session, switch
 from dap_mux.rank.comm.locate import Locator, Origin, counts_of
 from dap_mux.rank.comm.looks import is_finite
 from dap_mux.rank.comm.operators import tensors_in
@@ -49,7 +49,7 @@ class _Guard:
         self.began = False
         self.locates = locates
         self._locator: Locator | None = None
-        self._spoilt = -2
+        self._spoilt = self._spoilt_call = -2
         self._plain_backward: Any = None
         self._backward: Any = None
 
@@ -73,8 +73,16 @@ class _Guard:
         if self.locates and threading.current_thread() is threading.main_thread():
             self._enter()  # else at the end of the step, in the thread that trains
 
+    def begin_mpi(self, watch: mpi.MpiWatch) -> None:
+        """Look at what mpi4py sends."""
+        if self._sends_by_mpi not in watch.sending:
+            watch.sending.append(self._sends_by_mpi)
+
     def end(self) -> None:
         """Look no more."""
+        by_mpi = switch.mpi()
+        if by_mpi is not None and self._sends_by_mpi in by_mpi.sending:
+            by_mpi.sending.remove(self._sends_by_mpi)
         watch, steps = switch.watch(), switch.steps()
         if watch is not None and self._sends in watch.sending:
             watch.sending.remove(self._sends)
@@ -125,6 +133,14 @@ class _Guard:
         before = f"before {call.kind} #{call.number} of group {call.group[1] or call.group[0]}"
         self._stop(call.step, bad, (nan, infinite, of), what, before)
 
+    def _sends_by_mpi(self, call: mpi.MpiCall, sent: list[Any]) -> None:
+        before, self._spoilt_call = self._spoilt_call, call.order
+        if call.order - before <= 1:
+            return  # it has stopped for this, which goes on
+        shape = f"{call.dtype} {[*(call.shape or ())]}"
+        when = f"before {call.kind} #{call.number} of {call.group[0]}"
+        self._tell(call.number, f"{_amount(mpi.counts_of(sent[0]))} of its input ({shape}) {when}")
+
     def _steps(self, what: str, step: Any, named: list[tuple[str, Any, Any]]) -> None:
         summed = self._has_summed(step.number)
         if what == "gradient":
@@ -169,10 +185,12 @@ class _Guard:
         text = f"{_amount(counts)} of {what} ({shape}) {when}, step {step}"
         if origin is not None:
             text += f": {_made(origin)}"
+        self._tell(step, text, origin.place if origin is not None else "")
+
+    def _tell(self, step: int, text: str, made: str = "") -> None:
+        """Say it, and suspend this thread where somebody debugs it. `step`: or number of a call."""
         frame = user_frame(sys._getframe()) or sys._getframe()  # noqa: SLF001
-        body = {"text": text, "step": step, "place": place_of(frame), "made": ""}
-        if origin is not None:
-            body["made"] = origin.place
+        body = {"text": text, "step": step, "place": place_of(frame), "made": made}
         if session.tell(EVENT, body):
             _suspend(frame, NotFinite(text))
         else:
@@ -248,7 +266,7 @@ def arm(*, locates: bool, log: Callable[[str], object] = _log) -> str:
         _guards[0].locates = locates
     torch = sys.modules.get("torch")
     if torch is None:
-        return "" if find_spec("torch") is not None else "it has no torch"
+        return "" if any(map(find_spec, ("torch", "mpi4py"))) else "it has no torch and no mpi4py"
     if switch.watch() is None and C10D in sys.modules:
         return f"its torch {torch.__version__} cannot be watched"
     return ""

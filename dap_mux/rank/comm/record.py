@@ -68,6 +68,15 @@ class Call:
         return OPERATORS[self.operator].kind
 
     @property
+    def ranks(self) -> list[int]:
+        """The ranks of its group."""
+        c10d: Any = sys.modules[C10D]
+        for each, name in [*c10d._world.pg_names.items()]:  # noqa: SLF001  (no public way by name)
+            if name == self.group[0]:
+                return [*map(int, c10d.get_process_group_ranks(each))]
+        return []
+
+    @property
     def is_open(self) -> bool:
         """Whether the call has not returned, or its work is not complete."""
         work = self.work

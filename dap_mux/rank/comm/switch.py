@@ -102,7 +102,8 @@ def when_started(call: Callable[[], object]) -> None:
 def guard(guard: Any, log: Callable[[str], object]) -> None:
     """Look at least whether values are finite while there is a guard; None: there is none.
 
-    Its `begin` is called once torch is there, its `end` when another takes its place.
+    Its `begin` is called once torch is there, its `begin_mpi` once mpi4py is, its `end` when
+    another takes its place.
     """
 
     def change() -> None:
@@ -112,6 +113,8 @@ def guard(guard: Any, log: Callable[[str], object]) -> None:
         _take(log)
         if guard is not None and _state.watch is not None and not guard.began:
             guard.begin()
+        if guard is not None and _state.mpi is not None:
+            guard.begin_mpi(_state.mpi)
 
     _in_main_thread(change, log)
 
@@ -172,23 +175,45 @@ def _watch_mpi(log: Callable[[str], object]) -> None:
     """Begin, change or end the watch of mpi4py's communicators, once these are there."""
     mode = "hash" if _state.mode == OPERATIONS else _state.mode
     if mode == "off":
-        mpi, _state.mpi = _state.mpi, None
-        if mpi is not None:
-            mpi.end()
-        if _state.mpi_finder in sys.meta_path:
-            sys.meta_path.remove(_state.mpi_finder)
-        _state.mpi_finder = None
+        _end_mpi()
     elif _state.mpi is not None:
         _state.mpi.mode = mode
     elif MPI in sys.modules:
         try:
-            _state.mpi = MpiWatch(mode, log)
+            _start_mpi(MpiWatch(mode, log))
         except Exception as error:  # noqa: BLE001  (private parts of mpi4py: the job goes on)
+            is_other = threading.current_thread() is not threading.main_thread()
+            if is_other and _is_importing(MPI):  # no finder is asked for it any more
+                threading.Thread(target=_watch_imported_mpi, args=(log,), daemon=True).start()
+                return
             version = getattr(sys.modules["mpi4py"], "__version__", "?")
             log(f"records no calls with mpi4py {version}: {type(error).__name__}: {error}")
     elif _state.mpi_finder is None:
         _state.mpi_finder = _Finder(lambda: _watch_mpi(log), frozenset({MPI}))
         sys.meta_path.insert(0, _state.mpi_finder)
+
+
+def _end_mpi() -> None:
+    mpi, _state.mpi = _state.mpi, None
+    if mpi is not None:
+        mpi.end()
+    if _state.mpi_finder in sys.meta_path:
+        sys.meta_path.remove(_state.mpi_finder)
+    _state.mpi_finder = None
+
+
+def _watch_imported_mpi(log: Callable[[str], object]) -> None:
+    with suppress(Exception):  # the import has failed, and the program says so
+        import_module(MPI)  # waits for it
+        _watch_mpi(log)
+
+
+def _start_mpi(watch: MpiWatch) -> None:
+    _state.mpi = watch
+    _begin_trace(watch.record)
+    if _state.guard is not None:
+        _state.guard.begin_mpi(watch)
+    atexit.register(end)  # before MPI is finalised
 
 
 def _start(log: Callable[[str], object]) -> None:
@@ -203,7 +228,7 @@ def _start(log: Callable[[str], object]) -> None:
         if "torch.optim.optimizer" in sys.modules:
             _state.steps = Steps(watch.record, watch.fails)
         _take_mode()
-        _begin_trace(watch)
+        _trace_torch(watch)
         _call_waiting()
         if _state.guard is not None:
             _state.guard.begin()
@@ -220,11 +245,21 @@ def _call_waiting() -> None:
         call()
 
 
-def _begin_trace(watch: Watch) -> None:
+def _begin_trace(record: Record) -> Trace | None:
+    """Write the calls of a record to this process's trace, where one is asked for."""
     folder = os.environ.get(COMM_FILE, "")
     if not folder:
+        return None
+    if _state.trace is None:
+        _state.trace = Trace(folder, _state.rank)
+    _state.trace.follow(record)
+    return _state.trace
+
+
+def _trace_torch(watch: Watch) -> None:
+    trace = _begin_trace(watch.record)
+    if trace is None:
         return
-    _state.trace = trace = Trace(folder, _state.rank, watch.record)
     if _state.steps is not None:
         _state.steps.ended.append(trace.step)
     if _state.mode == OPERATIONS:

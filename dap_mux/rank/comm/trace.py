@@ -6,10 +6,11 @@ import json
 import os
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dap_mux.rank.comm.record import C10D, Call
+from dap_mux.rank.comm.record import Call
 
 if TYPE_CHECKING:  # a rank may have Python 3.8
     from dap_mux.rank.comm.record import Record
@@ -17,16 +18,18 @@ if TYPE_CHECKING:  # a rank may have Python 3.8
 
 MOST_LINES = 4096
 """Kept in memory between two steps; more are written at once."""
+WRITES_S = 1.0
+"""A program of mpi4py has no steps: what it has called is written from time to time."""
 
 
 class Trace:
-    """The file of one rank, written at the end of each step, when much has come, and at the end.
+    """The file of one rank, written after each step, a second, or many lines, and at the end.
 
     Lines are in the order in which things began: `head`, `group`, `call`, `op`, `step`. A call that
     is still open holds back what comes after it, as its outputs are not known.
     """
 
-    def __init__(self, folder: str, rank: int | None, record: Record) -> None:
+    def __init__(self, folder: str, rank: int | None) -> None:
         path = Path(folder)
         path.mkdir(parents=True, exist_ok=True)
         self._file = (path / f"rank-{os.getpid() if rank is None else rank}.jsonl").open("wb", 0)
@@ -34,9 +37,14 @@ class Trace:
         self._lock = threading.RLock()  # a finalizer may make a call while lines are written
         self._lines: list[Any] = []
         self._groups: set[str] = set()
-        self._record = record
-        torch: Any = sys.modules["torch"]
-        self.add({"kind": "head", "rank": rank, "torch": str(torch.__version__), "argv": sys.argv})
+        self._records: list[Record] = []
+        self._written = time.monotonic()
+        torch = str(getattr(sys.modules.get("torch"), "__version__", ""))
+        self.add({"kind": "head", "rank": rank, "torch": torch, "argv": sys.argv})
+
+    def follow(self, record: Record) -> None:
+        """Add the calls of a record, torch's or mpi4py's, from now on."""
+        self._records.append(record)
         record.entered.append(self._call)
 
     def add(self, line: dict[str, Any] | Call) -> None:
@@ -45,20 +53,21 @@ class Trace:
             return
         with self._lock:
             self._lines.append(line)
-            if len(self._lines) % MOST_LINES == 0:
+            if len(self._lines) % MOST_LINES == 0 or time.monotonic() > self._written + WRITES_S:
                 self.flush()
 
     def _call(self, call: Call) -> None:
         name = call.group[0]
         if name not in self._groups:
             self._groups.add(name)
-            self.add({"kind": "group", "name": name, "ranks": _ranks_of(name)})
+            self.add({"kind": "group", "name": name, "ranks": call.ranks})
         self.add(call)
 
     def step(self, step: Step) -> None:
         """Add the end of a step, and write."""
         said = {name: getattr(step, name) for name in step.__slots__}
-        calls = {name: call.number for (name, p2p), call in self._record.newest.items() if not p2p}
+        newest = [each for record in self._records for each in record.newest.items()]
+        calls = {name: call.number for (name, p2p), call in newest if not p2p}
         self.add({**said, "kind": "step", "calls": calls})
         if os.getpid() == self._pid:
             self.flush()
@@ -66,7 +75,7 @@ class Trace:
     def flush(self, *, all_of_it: bool = False) -> None:
         """Write the lines that are complete; at the end all of them."""
         with self._lock:
-            lines, count = self._lines, 0
+            lines, count, self._written = self._lines, 0, time.monotonic()
             for line in lines:
                 if isinstance(line, Call) and line.is_open and not all_of_it:
                     break
@@ -77,8 +86,8 @@ class Trace:
 
     def end(self) -> None:
         """Write what is left."""
-        if self._call in self._record.entered:
-            self._record.entered.remove(self._call)
+        for record in self._records:
+            record.entered.remove(self._call)
         if os.getpid() == self._pid:
             self.flush(all_of_it=True)
         self._file.close()
@@ -100,11 +109,3 @@ def _plain(line: dict[str, Any] | Call) -> dict[str, Any]:
         "outputs": line.outputs,
         "tensors": line.addresses,
     }
-
-
-def _ranks_of(group: str) -> list[int]:
-    c10d: Any = sys.modules[C10D]
-    for each, name in [*c10d._world.pg_names.items()]:  # noqa: SLF001  (no public way by name)
-        if name == group:
-            return [*map(int, c10d.get_process_group_ranks(each))]
-    return []

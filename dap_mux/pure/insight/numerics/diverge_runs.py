@@ -9,24 +9,26 @@ from typing import Final
 from msgspec import Struct, field
 
 from dap_mux.pure.insight.numerics.diverge import LOCATE
-from dap_mux.pure.insight.numerics.diverge_trace import VIEWS, Call, Op, RankTrace, Step
+from dap_mux.pure.insight.numerics.diverge_trace import VIEWS, Call, Head, Op, RankTrace, Step
 
 WINDOW: Final = 400
 """Lines in which the runs are aligned again, once they make other calls."""
 ENOUGH: Final = 3
 """Equal lines in a row that align them."""
 Pair = tuple[int | None, int | None]
+Order = tuple[int, bool, int]
+"""The number of calls before, whether it is only what others have sent, and the line."""
 
 
 class Parting(Struct, kw_only=True):
     """The first difference: `place` in the first run, `other` in the second, "" for none.
 
     `equal`: the last line with equal values before. `between`: lines that one run alone has in that
-    step. `step` counts from 0.
+    step. `step` counts from 0; None: no run has any, as with mpi4py.
     """
 
     sentence: str
-    step: int
+    step: int | None
     ranks: list[int]
     place: str
     other: str
@@ -44,8 +46,8 @@ def first_parting(first: Sequence[RankTrace], second: Sequence[RankTrace]) -> Pa
     if not found:
         return None
     order, parting = min(found, key=lambda each: each[0])
-    for (calls, _), other in found:
-        if calls == order[0] and other.place == parting.place and other is not parting:
+    for (*before, _), other in found:
+        if (*before,) == order[:2] and other.place == parting.place and other is not parting:
             parting.ranks += other.ranks
     return parting
 
@@ -77,12 +79,13 @@ class _Runs:
         self.a, self.b = a, b
         self._alone: tuple[set[int], set[int]] = (set(), set())
         self._step = self._calls = 0
+        self._steps = [sum(isinstance(line, Step) for line in each.lines) for each in (a, b)]
         self._equal = ""
         self._since: list[str] = []
         self._began = 0, 0
 
-    def part(self) -> tuple[tuple[int, int], Parting] | None:
-        """Return the first difference, and the number of its calls and its line before it."""
+    def part(self) -> tuple[Order, Parting] | None:
+        """Return the first difference, and its order among those of other ranks."""
         lines = [
             [at for at, line in enumerate(trace.lines) if isinstance(line, Call | Op | Step)]
             for trace in (self.a, self.b)
@@ -111,7 +114,7 @@ class _Runs:
                 alone.add(each)
                 self._since.append(f"only the {which} run: {_said(trace, each)}")
 
-    def _compared(self, at: int, other: int) -> tuple[tuple[int, int], Parting] | None:
+    def _compared(self, at: int, other: int) -> tuple[Order, Parting] | None:
         mine, others = self.a.lines[at], self.b.lines[other]
         if isinstance(mine, Step) and isinstance(others, Step):
             names = _differing_names(mine, others)
@@ -134,7 +137,7 @@ class _Runs:
 
     def _judged(
         self, at: int, other: int, mine: Call | Op, others: Call | Op
-    ) -> tuple[tuple[int, int], Parting]:
+    ) -> tuple[Order, Parting]:
         """Values differ here first: by this line, by one that a run has alone, or from outside."""
         pairs = [each for each in zip(mine.uses, others.uses, strict=False) if each[0] != each[1]]
         for one, another in pairs:
@@ -148,7 +151,7 @@ class _Runs:
                 return self._parting(at, other, text, (alone[0], alone[1]))
         if pairs:
             text = "a value that comes from outside"
-            if not (self.a.has_operations and self.b.has_operations):
+            if not self._has_operations:
                 text = "what has been computed since the last equal line"
             return self._parting(at, other, text, (at, other))
         text = "what is computed here"
@@ -157,9 +160,7 @@ class _Runs:
             text = "chance" if same else "other arguments"
         return self._parting(at, other, text, (at, other))
 
-    def _parting(
-        self, at: int, other: int, text: str, culprits: Pair
-    ) -> tuple[tuple[int, int], Parting]:
+    def _parting(self, at: int, other: int, text: str, culprits: Pair) -> tuple[Order, Parting]:
         places = [
             trace.lines[each].user_place if each is not None else ""  # type: ignore[union-attr]
             for trace, each in zip((self.a, self.b), culprits, strict=True)
@@ -173,21 +174,35 @@ class _Runs:
         ]
         if culprits != (at, other):
             evidence.append(f"first different: {_said(self.a, at)}")
+        mine, others = self.a.lines[at], self.b.lines[other]
+        is_call = isinstance(mine, Call) and isinstance(others, Call)
+        received = is_call and not _differ(mine.inputs, others.inputs)  # type: ignore[union-attr]
         parting = Parting(
             sentence=f"values differ by {text}",
-            step=self._step,
+            step=self._step if self._is_torch else None,
             ranks=[self.a.rank],
             place=places[0],
             other=places[1],
             equal=self._equal,
             between=self._since[:8],
             evidence=evidence,
-            next="" if self.a.has_operations and self.b.has_operations else LOCATE,
+            next="" if not self._is_torch or self._has_operations else LOCATE,
         )
-        return (self._calls, at), parting
+        return (self._calls, received, at), parting
 
-    def _ended(self) -> tuple[tuple[int, int], Parting] | None:
-        steps = [sum(isinstance(line, Step) for line in each.lines) for each in (self.a, self.b)]
+    @property
+    def _has_operations(self) -> bool:
+        return self.a.has_operations and self.b.has_operations
+
+    @property
+    def _is_torch(self) -> bool:
+        """Whether a run has torch, and so steps and operations."""
+        heads = self.a.lines[0], self.b.lines[0]
+        has_torch = any(isinstance(each, Head) and each.torch for each in heads)
+        return has_torch or any(self._steps) or self._has_operations
+
+    def _ended(self) -> tuple[Order, Parting] | None:
+        steps = self._steps
         if steps[0] == steps[1]:
             return None
         parting = Parting(
@@ -195,7 +210,7 @@ class _Runs:
             step=min(steps), ranks=[self.a.rank], place="", other="", equal=self._equal,
             between=self._since[:8],
         )  # fmt: skip
-        return (self._calls, len(self.a.lines)), parting
+        return (self._calls, False, len(self.a.lines)), parting
 
 
 def _key(line: object) -> tuple[object, ...]:
