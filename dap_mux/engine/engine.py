@@ -153,7 +153,7 @@ class Engine:
         requests = self._requests = Requests[Parts](
             core, ROUTES, self, not_introduced, self.lease.acts
         )
-        self.job = JobRestart(core)
+        self.job = JobRestart(core, self.control)
         kinds = {name: route.arguments for name, route in ROUTES.items()}
         sources = Sources(core, self.files)
         self.inspector = Inspector(

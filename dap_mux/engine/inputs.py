@@ -29,6 +29,7 @@ class Settings(Struct, frozen=True):
     start ranks again; inf: until the job is over.
     `swallows_exceptions`: the framework of ranks to come is known to, see `Traits`.
     `ranks_from_client`: the first controller's `attach` or `launch` says who the ranks are.
+    `replays`: the job is a replay of one rank, which any client may have run anew to a place.
     `catch_nan`: ranks stop at values that are not finite; `locate`: and name the line.
     `key`: a secret by which ranks know this session again when its connection has broken.
     """
@@ -58,6 +59,7 @@ class Settings(Struct, frozen=True):
     catch_nan: bool = False
     locate: bool = False
     owns_job: bool = False
+    replays: bool = False
     lingers: float = 0.0
     swallows_exceptions: bool = False
     ranks_from_client: bool = False

@@ -132,7 +132,12 @@ class EndJob(Struct, frozen=True, gc=False):
 
 
 class RestartJob(Struct, frozen=True, gc=False):
-    """A client asked for the job anew: end every rank, start each again and tell of it."""
+    """A client asked for the job anew: end every rank, start each again and tell of it.
+
+    `to`: where a replay is to stop then.
+    """
+
+    to: str = ""
 
 
 class Paused(Struct, frozen=True, gc=False):

@@ -97,7 +97,10 @@ ROUTES: Final[Mapping[str, Route[Parts]]] = {
         moves=True,
     ),
     "restart": Route(
-        lambda parts: parts.job.restart, dap.NoArguments, ("supportsRestartRequest",), moves=True
+        lambda parts: parts.job.restart,
+        own.RestartArguments,
+        ("supportsRestartRequest",),
+        moves=True,
     ),
     "threads": Route(lambda parts: parts.commands.threads, before_attach=True, observers=True),
     # breakpoints: kept, merged, replayed
@@ -130,9 +133,9 @@ ROUTES: Final[Mapping[str, Route[Parts]]] = {
     "stepIn": Route(lambda parts: parts.control.step, dap.StepInArguments, moves=True),
     "stepOut": Route(lambda parts: parts.control.step, dap.StepArguments, moves=True),
     "stepBack": Route(
-        lambda parts: parts.control.step, dap.StepArguments, (STEPS_BACK,), moves=True
+        lambda parts: parts.job.step_back, dap.StepArguments, (STEPS_BACK,), moves=True
     ),
-    "reverseContinue": Route(lambda parts: parts.control.step, dap.StepArguments, moves=True),
+    "reverseContinue": Route(lambda parts: parts.job.step_back, dap.StepArguments, moves=True),
     # data of one rank: the handle's owner
     "stackTrace": Route(
         _owner, dap.StackTraceArguments, ("supportsDelayedStackTraceLoading",), observers=True

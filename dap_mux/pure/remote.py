@@ -92,6 +92,10 @@ class Bundle:
         }
 
 
+REPLAY_PLACE: Final = f"{PYTHON}.__import__('sys').modules['dap_mux.rank.take.replayer'].place()"
+"""Where a replay is, in its rank."""
+
+
 class InjectedSources:
     """The source of each module; the session reads them, for the engine reads no files.
 

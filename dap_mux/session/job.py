@@ -72,8 +72,8 @@ class JobRanks(Protocol):
     async def stop(self, first: signal.Signals = signal.SIGTERM) -> None:
         """Ask everything to end by this signal, and kill whatever is left after a time limit."""
 
-    async def restart(self) -> None:
-        """Start the ranks again. Raises UsageError."""
+    async def restart(self, to: str) -> None:
+        """Start the ranks again; `to`: where a replay stops. Raises UsageError."""
 
     def pids(self) -> list[int]:
         """Return the processes of this machine's ranks that run."""
@@ -157,7 +157,7 @@ class Job:
         self.session.driver.restart_requested.clear()
         problem = ""
         try:
-            await self.ranks.restart()
+            await self.ranks.restart(self.session.driver.restart_to)
         except UsageError as error:
             problem = str(error)
         self.session.driver.feed(inputs.JobRestarted(problem))

@@ -173,8 +173,9 @@ class LauncherRanks:
         """Ask the launcher to end its job, and kill it after `STOP_TIMEOUT_S`."""
         await self._launched.stop(first)
 
-    async def restart(self) -> None:
+    async def restart(self, to: str) -> None:
         """Start the launcher again. Raises UsageError."""
+        del to  # a replay has none
         self._endings.clear()
         self._reported.clear()
         self._launched.start()

@@ -17,7 +17,7 @@ from dap_mux.cluster.local import LocalCluster, LocalJob, job_exit_code, job_pyt
 from dap_mux.engine import inputs
 from dap_mux.pure.endpoint import Endpoint
 from dap_mux.pure.rank_sets import RankId, fold
-from dap_mux.rank.environ import REPLAY_AT
+from dap_mux.rank.environ import REPLAY, REPLAY_AT
 from dap_mux.session.dial_out import dial_variables
 from dap_mux.session.end_of_job import Endings, Missing, hold_text
 from dap_mux.session.job import (
@@ -53,6 +53,7 @@ async def _run_job(options: RunOptions, console: InlineConsole | None, log_dir: 
     job = local_job(config, options.command, options.world_size, log_dir, hold_text(options.hold))
     job = dataclasses.replace(job, variables=rank_variables(options))
     settings = replace(settings_of(config, owns_job=True), job_name=job_name(options.command))
+    settings = replace(settings, replays=REPLAY in options.variables)
     dial = Address(LOOPBACK, 0) if options.dial else None
     ports = range(config.base_port, config.base_port + options.world_size)
     stops = config.wait and REPLAY_AT not in options.variables  # else where it is told to
@@ -106,7 +107,7 @@ class LocalRanks:
     def __init__(self, session: Session, cluster: LocalCluster, *, dial: bool = False) -> None:
         self._session = session
         self._dial = dial
-        self._cluster = cluster
+        self._cluster, self._first_job = cluster, cluster.job
         self._failures, self._exit_reasons = FailureReports(session), ExitReasons()
         self._endings = Endings(self._exit_reasons)
 
@@ -133,9 +134,12 @@ class LocalRanks:
         """End every rank: ask, and kill after `STOP_TIMEOUT_S`."""
         await self._cluster.stop(first, STOP_TIMEOUT_S)
 
-    async def restart(self) -> None:
-        """Start every rank again. Raises UsageError."""
+    async def restart(self, to: str) -> None:
+        """Start every rank again; a replay up to there. Raises UsageError."""
         self._endings.clear()
+        first = self._first_job
+        at = {REPLAY_AT: to} if to else {}
+        self._cluster.job = dataclasses.replace(first, variables={**first.variables, **at})
         await self._cluster.restart()
         self.announce_ranks()
 

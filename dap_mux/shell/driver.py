@@ -68,9 +68,9 @@ _CLOSES: Final = frozenset({outputs.CloseClient, outputs.CloseLink})
 class Driver:
     """One engine, its sockets and its deadlines.
 
-    What clients ask of the session is kept until the session takes it: `end_requested` and
-    `restart_requested` are about its job, `rank_searches` are the ranks to find or start. `tell`
-    shows a text to the user at the terminal.
+    What clients ask of the session is kept until the session takes it: `end_requested`,
+    `restart_requested` and `restart_to` are about its job, `rank_searches` are the ranks to find
+    or start. `tell` shows a text to the user at the terminal.
     """
 
     def __init__(
@@ -84,6 +84,7 @@ class Driver:
         self.finished = asyncio.Event()
         self.end_requested = asyncio.Event()
         self.restart_requested = asyncio.Event()
+        self.restart_to = ""
         self.rank_searches: asyncio.Queue[outputs.FindRanks] = asyncio.Queue()
         self._pause_observers: list[PauseObserver] = []
         self._reverse_connections: ReverseConnections | None = None
@@ -115,7 +116,7 @@ class Driver:
             outputs.HashLocal: self._hash_local,
             outputs.ReadLocal: self._read_local,
             outputs.EndJob: lambda output: self.end_requested.set(),
-            outputs.RestartJob: lambda output: self.restart_requested.set(),
+            outputs.RestartJob: self._restart_job,
             outputs.FindRanks: self.rank_searches.put_nowait,
             outputs.Paused: self._paused,
             outputs.Finished: lambda output: self.finished.set(),
@@ -254,6 +255,10 @@ class Driver:
     def watch_pauses(self, observer: PauseObserver) -> None:
         """Tell this observer whenever the first rank stops and the last one continues."""
         self._pause_observers.append(observer)
+
+    def _restart_job(self, output: outputs.RestartJob) -> None:
+        self.restart_to = output.to
+        self.restart_requested.set()
 
     def _paused(self, output: outputs.Paused) -> None:
         for observer in self._pause_observers:

@@ -136,7 +136,7 @@ class TestControl:
         """No debugpy goes back: it is neither offered nor sent to one."""
         book, client = play.stopped(2)
         refusal = client.ask(command, threadId=book.thread(0)).refusal
-        assert "works in a recording only: `dap-mux open`" in refusal
+        assert "works in a recording or a replay only" in refusal
         assert command not in book.rank(0).heard
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from dap_mux.engine import inputs
+from dap_mux.pure.remote import REPLAY_PLACE
 from tests.engine.conftest import Play
 from tests.engine.scenes import LINE, attached, states
 
@@ -89,3 +92,42 @@ class TestOfAnAttachedEditor:
         assert not book.rank(0).data.stopped
         assert book.rank(0).last_breakpoints == []
         assert [rank.phase.name for rank in book.engine.core.ranks.values()] == ["IDLE"] * 2
+
+
+class TestOfAReplay:
+    """One rank is run anew, by whatever client, to a place: back is the call before."""
+
+    def test_back_and_forth(self, play: Play) -> None:
+        """Back from within or behind a call, and to a step; any client of the session may."""
+        book = play(1, owns_job=True, replays=True)
+        client = attached(book)
+        assert "running: pause it" in client.ask("stepBack", threadId=book.thread(0)).refusal
+        book.hits(LINE, 0)
+        book.rank(0).data.values[REPLAY_PLACE] = json.dumps({"before": 7})
+        assert client.ask("stepBack", threadId=book.thread(0)).body == {}
+        assert "already" in client.ask("restart", to="call:3").refusal
+        book.exits(0)
+        book.exited(0, -15)
+        book.know(0, ready=False, announces=True)
+        book.feed(inputs.JobRestarted())
+        book.know(0, pid=4711)
+        book.wait(1)
+        assert states(client) == ["running"]
+        assert client.ask("restart", to="step 3").body == {}
+        assert client.of("terminated") == []
+
+    def test_at_its_beginning(self, play: Play) -> None:
+        """No call comes before the first one, and a place must be one."""
+        book = play(1, owns_job=True, replays=True)
+        client = attached(book)
+        assert book.engine.capabilities.now()["supportsStepBack"]
+        book.hits(LINE, 0)
+        book.rank(0).data.values[REPLAY_PLACE] = json.dumps({"before": 0})
+        refusal = client.ask("reverseContinue", threadId=book.thread(0)).refusal
+        assert "no call comes before" in refusal
+        assert "must be a step, call N" in client.ask("restart", to="train.py:3").refusal
+
+    def test_of_another_job(self, play: Play) -> None:
+        """It has no places."""
+        client = attached(play(1, owns_job=True), command="launch")
+        assert "only in a replay" in client.ask("restart", to="call:3").refusal

@@ -1,7 +1,8 @@
-"""`replay --at`: at full speed to a call or a step, past breakpoints."""
+"""`replay --at`: at full speed to a call or a step, past breakpoints, and back from there."""
 
 from __future__ import annotations
 
+import os
 import re
 from typing import Any, Final
 
@@ -9,15 +10,19 @@ import pytest
 
 from dap_mux.client import DapClient
 from tests.launchers.launching import STARTS, launch, line
-from tests.launchers.test_replay import SCRIPT, took
+from tests.launchers.test_replay import ENVIRON, SCRIPT, took
 from tests.launchers.tools import environment
 from tests.real.driving import joined
+from tests.support.clients.consoles import PipedConsole
 from tests.support.processes.commands import LIMIT, Command, User, listed
+from tests.support.processes.proc_net import free_ports
 
 pytestmark = pytest.mark.timeout(400)
 SUMS: Final = line(SCRIPT, "dist.all_reduce(loss")
 AFTER_THE_SUM: Final = 4  # calls of a round: objects are two, and two messages
+BACKWARD: Final = line(SCRIPT, "loss.backward()")
 STEPS: Final = line(SCRIPT, "optimizer.step()")
+MESSAGES: Final = line(SCRIPT, "for work in dist.batch_isend_irecv")
 AFTER: Final = line(SCRIPT, "optimizer.zero_grad()")
 ADDS: Final = line(SCRIPT, "total += float(loss)")
 Json = dict[str, Any]
@@ -33,7 +38,7 @@ class Replay:
     @classmethod
     async def start(cls, user: User, *words: str) -> Replay:
         """Attach before the program begins."""
-        run = await launch(user, environment("torch"), ["replay", *words, "r2.rank"])
+        run = await launch(user, environment("torch"), ["replay", *words, "r2.rank"], **ENVIRON)
         script = str(user.folder / "train.py")
         client = await joined(run, {script: [{"line": ADDS}]}, timeout=STARTS)
         return cls(run, client)
@@ -62,7 +67,7 @@ class Replay:
         await self.run.ends(within=STARTS)
 
 
-async def test_it_runs_to_a_step_or_a_call_and_stops_in_the_users_frame(user: User) -> None:
+async def test_it_runs_to_a_step_or_a_call_and_back_from_there(user: User) -> None:
     (calls,) = re.findall(r"r2\.rank: (\d+) calls", await took(user))
     replay = await Replay.start(user, "--at", "3")
     await replay.stops(STEPS)
@@ -72,13 +77,41 @@ async def test_it_runs_to_a_step_or_a_call_and_stops_in_the_users_frame(user: Us
     await replay.moves("continue")
     await replay.stops(ADDS)
     assert await replay.value("number") == "5"
-    await replay.ends()
-    sums = f"call:{int(calls) - AFTER_THE_SUM}"
-    replay = await Replay.start(user, "--at", sums)
+    await replay.moves("restart", to=f"call:{int(calls) - AFTER_THE_SUM}")
     await replay.stops(SUMS)
     assert await replay.value("number") == "7"
     own = await replay.value("float(loss)")
     await replay.moves("next")
     await replay.stops(SUMS + 1)
-    assert await replay.value("float(loss)") != own, "it had not been answered"
+    summed = await replay.value("float(loss)")
+    assert summed != own, "it had not been answered"
+    await replay.moves("stepBack")
+    await replay.stops(SUMS)
+    assert await replay.value("float(loss)") == own
+    await replay.moves("stepBack")
+    await replay.stops(BACKWARD)
+    await replay.moves("continue")
+    await replay.stops(ADDS)
+    assert await replay.value("(number, float(loss))") == f"(7, {summed})"
     await replay.ends()
+
+
+async def test_the_console_goes_back(user: User) -> None:
+    await took(user, "fail")
+    words = ["replay", "--console", "--at", "last", "r2.rank"]
+    path = f"{environment('torch')}{os.pathsep}{user.environ['PATH']}"
+    variables = {**ENVIRON, "PATH": path, "DAP_MUX_BASE_PORT": str(free_ports(2))}
+    run = await user.start(*words, piped=True, env=variables)
+    console = PipedConsole(run)
+    for typed, at, shown in (
+        ("", MESSAGES, "before call"),
+        ("back", MESSAGES, ", send ("),
+        ("restart to step 2", STEPS, "where step 2 begins, behind Adam.step()"),
+    ):
+        console.type(typed, "wait all running 20", "wait all stopped 60")
+        assert shown in await console.until(f"0 stopped at train.py:{at} ")
+    assert "usage: restart, or in a replay restart to" in await console.does("restart 7")
+    console.type("c")
+    await console.sees("ValueError: total ")
+    console.type("quit")
+    assert (await run.ends(within=STARTS)).code

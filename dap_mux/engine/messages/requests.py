@@ -229,7 +229,7 @@ NEEDS_OWNERSHIP: Final = frozenset({"supportsTerminateRequest", "supportTerminat
 NEEDS_LAUNCH: Final = "supportsRestartRequest"
 
 STEPS_BACK: Final = "supportsStepBack"
-"""No debugpy has it, so it is offered only once ranks have said so: those of a recording."""
+"""No debugpy has it, so it is offered only in a replay, and once ranks of a recording say so."""
 MAX_OFFERS: Final = 256  # that differ; ranks of one job are of a few kinds
 
 
@@ -268,8 +268,8 @@ class Capabilities:
     def _offered(self, name: str, offers: list[Body]) -> bool:
         if name == NEEDS_LAUNCH:
             return False
-        if name == STEPS_BACK and not offers:
-            return False
+        if name == STEPS_BACK and (self._core.settings.replays or not offers):
+            return self._core.settings.replays
         if name in NEEDS_OWNERSHIP:
             return self._core.settings.owns_job
         return all(offer.get(name) for offer in offers)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable
+from functools import partial
 from math import inf
 from typing import Final
 
@@ -12,6 +14,7 @@ from msgspec import Struct
 from dap_mux.engine.clients.client_inputs import ClientLeave
 from dap_mux.engine.messages import to_clients
 from dap_mux.engine.messages.to_clients import Notices, Progress
+from dap_mux.engine.messages.to_ranks import Result, gather_results
 from dap_mux.engine.outputs import Finished, RestartJob
 from dap_mux.engine.ranks.deaths import Deaths
 from dap_mux.engine.ranks.lifecycle import Lifecycle
@@ -20,7 +23,13 @@ from dap_mux.engine.state.client import ClientRequest
 from dap_mux.engine.state.phases import Phase
 from dap_mux.engine.state.rank import Rank
 from dap_mux.engine.state.session import SessionState
+from dap_mux.engine.stops.control import Control
+from dap_mux.pure.errors import UsageError
+from dap_mux.pure.protocol.types import RestartArguments
+from dap_mux.pure.protocol.validation import typed
 from dap_mux.pure.rank_sets import name_ranks
+from dap_mux.pure.rank_sets.world import DebuggeeId
+from dap_mux.pure.remote import REPLAY_PLACE
 
 MAX_WAIT_S: Final = 10.0  # without a rank, before users are told that others are waited for
 WAITS: Final = (
@@ -143,27 +152,60 @@ NO_RESTART: Final = (
     "configuration anew, and start the job again where it was started"
 )
 RESTARTING: Final = "the job is already being restarted"
+REPLAY_PLACES: Final = re.compile(r"(?:(?:call|step)[: ])?\d{1,12}|last")
+NO_PLACE: Final = "restart to {!r}: must be a step, call N or last"
+NO_REPLAY: Final = "restart to {!r} works only in a replay: `dap-mux replay`"
+
+
+class ReplayPlace(Struct):
+    """Where a replay is: the last call before that."""
+
+    before: int = 0
 
 
 class JobRestart(Struct, eq=False):
-    """The engine's part that has the job started again."""
+    """The engine's part that has the job started again; a replay, up to a place."""
 
     _core: SessionState
+    _control: Control
 
     def restart(self, request: ClientRequest) -> None:
         """`restart`: answered at once; the old ranks' rows go, and the new ones' come."""
-        flow = self._core.flow
-        if (
-            not self._core.settings.owns_job
-            or not request.client.launched
-            or flow.restarting
-            or flow.ended
-        ):
-            problem = RESTARTING if flow.restarting else NO_RESTART
+        to, replays = typed(request.arguments, RestartArguments).to, self._core.settings.replays
+        if to and not (replays and REPLAY_PLACES.fullmatch(to)):
+            raise UsageError(NO_PLACE.format(to) if replays else NO_REPLAY.format(to))
+        owned = self._core.settings.owns_job and (request.client.launched or replays)
+        if owned:
+            self._restart(request, to)
+        else:
+            to_clients.refuse(self._core, request, NO_RESTART)
+
+    def step_back(self, request: ClientRequest) -> None:
+        """`stepBack`, `reverseContinue`: a replay is run anew to the call before."""
+        if not self._core.settings.replays:
+            self._control.step(request)
+            return
+        stopped = [rank for rank in self._core.sorted_mains() if rank.stop and rank.phase.live]
+        if not stopped:
+            raise UsageError("the replay is running: pause it before you go back")
+        then = partial(self._back, request)
+        gather_results(self._core, stopped[:1], lambda _: REPLAY_PLACE, ReplayPlace, then)
+
+    def _back(self, request: ClientRequest, results: dict[DebuggeeId, Result[ReplayPlace]]) -> None:
+        ((place, reply),) = results.values()
+        if place is None or place.before < 1:
+            problem = "no call comes before this place" if place else reply.problem
             to_clients.refuse(self._core, request, problem)
+        else:
+            self._restart(request, f"call:{place.before}")
+
+    def _restart(self, request: ClientRequest, to: str) -> None:
+        flow = self._core.flow
+        if flow.restarting or flow.ended:
+            to_clients.refuse(self._core, request, RESTARTING if flow.restarting else NO_RESTART)
             return
         flow.restarting = True
         to_clients.respond(self._core, request)
         for client in self._core.clients.values():
             client.focus.rank = None  # nobody is shown one dying rank after the other
-        self._core.out.append(RestartJob())
+        self._core.out.append(RestartJob(to))

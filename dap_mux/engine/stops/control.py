@@ -173,7 +173,7 @@ class Control:
         focus, chosen, thread = self._targets(request)
         row, thread = _lead(focus, chosen, thread)
         if request.command in BACKWARDS and not _goes_back(row):
-            raise UsageError(f"{request.command!r} works in a recording only: `dap-mux open`")
+            raise UsageError(f"{request.command!r} works in a recording or a replay only")
         arguments = plain(request.arguments)
         if "targetId" in arguments:
             arguments["targetId"] = self._step_in_target(row, arguments["targetId"])

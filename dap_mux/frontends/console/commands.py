@@ -293,12 +293,20 @@ async def pause(console: Context, rest: str) -> None:
 
 
 async def back(console: Context, rest: str) -> None:
-    """`back`: to the stop before, in a recording."""
+    """`back`: to the stop before, in a recording; to the call before, in a replay."""
     no_arguments(rest, "back")
     rows = stopped_rows(await console.client.list_ranks())
     if not rows:
         raise UsageError("no rank is stopped here: pause one before you go back")
     await console.client.request("stepBack", {"threadId": rows[0]["threadId"]})
+
+
+async def restart(console: Context, rest: str) -> None:
+    """`restart [to call N|step N|last]`. Raises UsageError."""
+    word, _, place = rest.partition(" ")
+    if rest and (word != "to" or not place.strip()):
+        raise UsageError("usage: restart, or in a replay restart to call N|step N|last")
+    await console.client.request("restart", {"to": place.strip()} if rest else {})
 
 
 async def _until_paused(console: Context, ids: Iterable[RankId]) -> None:
@@ -425,7 +433,8 @@ COMMANDS: Final[tuple[Command, ...]] = (
     Command("uncatch nan", "do so no more", partial(catch, False)),
     Command("locate [on|off]", "the same, and name the line that made them", locate),
     Command("pause [RANKS]", "pause running ranks", pause),
-    Command("back", "go to the stop before, in a recording", back),
+    Command("back", "go to the stop before, in a recording; to the call, in a replay", back),
+    Command("restart [to call N|step N|last]", "run a replay anew, up to there", restart),
     Command(
         "wait [RANKS] [STATE] [SECONDS]",
         "wait until RANKS (all) are in STATE (stopped), at most SECONDS (60)",

@@ -29,7 +29,7 @@ Path = Annotated[FileName, Kind.PATH]
 
 
 class NoArguments(Struct):
-    """`configurationDone`, `threads`, `restart` and the like: nothing that matters to anybody."""
+    """`configurationDone`, `threads` and the like: nothing that matters to anybody."""
 
 
 # The session itself

@@ -93,6 +93,12 @@ class FocusArguments(Struct):
     worker: int | None = None
 
 
+class RestartArguments(Struct):
+    """DAP's `restart`, with where a replay is to stop then: `31`, `call:8113`, `last`."""
+
+    to: str = ""
+
+
 class ValueArguments(Struct):
     """Our `scope` and `view`: without a value they return the current one."""
 

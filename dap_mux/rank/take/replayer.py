@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import sys
@@ -36,10 +37,12 @@ class Replayer:
             is_p2p = OPERATORS[taken.call["operator"]].is_p2p
             self._left[taken.call["group"], is_p2p].append(taken)
         self._last: Taken | None = None
+        self._before = 0
         self._library: Any = None
 
     def begin(self) -> None:
         """Take torch.distributed's place; it has been imported, and no group made."""
+        _replayers.append(self)
         torch: Any = sys.modules["torch"]
         c10d: Any = sys.modules[C10D]
         self.record = Record()
@@ -88,7 +91,8 @@ class Replayer:
             call = self.record.enter(name, at, arguments)
             inputs = [] if operator.input == NONE else [*tensors_in(arguments[operator.input])]
             outputs = [] if operator.output == NONE else [*tensors_in(arguments[operator.output])]
-            received = self._file.received(self._taken(call, inputs, outputs))
+            taken = self._taken(call, inputs, outputs)
+            received = self._file.received(taken)
             result = None
             if overload._schema.returns:  # noqa: SLF001
                 result = redispatch(keys.remove(layer), *arguments, **named)
@@ -96,6 +100,7 @@ class Replayer:
                 for tensor, data in zip(outputs, received):  # noqa: B905
                     _write(torch, tensor, data)
                 call.returned = True
+                self._before = taken.call["order"]
                 return self._answer(torch, result, outputs)
 
         return kernel
@@ -116,6 +121,7 @@ class Replayer:
             if self._halt is not None:
                 self._halt.end()  # before its place: the debugger shows the exception
             raise
+        self._before = taken.call["order"] - 1
         if self._halt is not None:
             self._halt.before(taken)
         if taken.block is None:
@@ -151,6 +157,14 @@ class Replayer:
         changed = digest_of(sys.argv[0]) != self._file.head["digest"]
         why = f"; {sys.argv[0]} is not the file that was run then" if changed else ""
         return f"; the last equal call is {last['order']}, {last['kind']} at {last['place']}{why}"
+
+
+_replayers: list[Replayer] = []
+
+
+def place() -> str:
+    """Return as JSON the last call `before` the place where this replay is, 0 for none."""
+    return json.dumps({"before": _replayers[0]._before if _replayers else 0})  # noqa: SLF001
 
 
 def _said(call: Call) -> str:

@@ -118,7 +118,7 @@ _ANYWHERE: Final[dict[str, Callable[[Ids], Json]]] = {
         ("restart", "terminateDebuggee", "suspendDebuggee"), False
     ),
     "terminate": lambda ids: {"restart": False},
-    "restart": lambda ids: {},
+    "restart": lambda ids: {"to": "call:3"},
     "threads": lambda ids: {},
     "setExceptionBreakpoints": lambda ids: _exceptions(),
     "continue": _threads,

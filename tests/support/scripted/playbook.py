@@ -350,7 +350,8 @@ class Playbook:
         self.transcript.line("session", "=", "the job shall end")
 
     def _restart_job(self, output: outputs.RestartJob) -> None:
-        self.transcript.line("session", "=", "the job shall start again")
+        to = f", up to {output.to}" if output.to else ""
+        self.transcript.line("session", "=", f"the job shall start again{to}")
 
     def _paused(self, output: outputs.Paused) -> None:
         self.pauses.append(output.stopped)

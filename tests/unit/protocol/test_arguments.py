@@ -78,7 +78,7 @@ def test_the_arguments_are_the_schemas(command: str) -> None:
 
 @pytest.mark.parametrize("command", CHECKED)
 def test_who_has_arguments_has_a_struct(command: str) -> None:
-    empty = {"configurationDone", "threads", "restart"}
+    empty = {"configurationDone", "threads"}
     assert (ROUTES[command].arguments is NoArguments) == (command in empty)
 
 
