@@ -149,6 +149,7 @@ class Finder:
 
         job = launch_job(config, request.arguments)
         settings = replace(settings_of(config, owns_job=True), job_name=job_name(job.command))
+        settings = replace(settings, replays=bool(request.arguments.get("replay")))
         async with LocalCluster(job) as cluster:
             self._cluster = cluster
             ranks = LocalRanks(self._session, cluster)

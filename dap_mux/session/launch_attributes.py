@@ -14,6 +14,7 @@ from typing import Any, Final
 from dap_mux.cluster.launcher import LauncherJob
 from dap_mux.cluster.local import LocalJob
 from dap_mux.pure.errors import UsageError
+from dap_mux.session.replayed_rank import Replay
 from dap_mux.system.config import Config
 
 Arguments = Mapping[str, Any]
@@ -84,14 +85,19 @@ def launch_job(config: Config, arguments: Arguments) -> LocalJob:
     count = arguments.get("nproc", 1)
     if not isinstance(count, int) or not 1 <= count <= MAX_RANKS:
         raise UsageError(f"`nproc` must be the number of ranks (1 to {MAX_RANKS}), not {count!r}")
+    replay = _replay(arguments)
+    if replay is not None and count > 1:
+        raise UsageError("`replay` is of one rank: leave `nproc` out")
+    python = str(replay.python) if replay and replay.python else ""
     return LocalJob(
-        command=_program(arguments),
+        command=replay.command if replay else _program(arguments),
+        variables=replay.variables if replay else {},
         world_size=count,
         base_port=config.base_port,
         wait=config.wait,
         stop_on_entry=arguments.get("stopOnEntry") is True,
         log_dir=_log_dir(config),
-        python=_python(arguments),
+        python=_python(arguments, python),
         python_args=python_arguments(arguments),
         env=_environment(arguments),
         cwd=_folder(arguments),
@@ -114,6 +120,8 @@ def launcher_job(config: Config, arguments: Arguments) -> LauncherJob:
         )
     if python_arguments(arguments):
         raise UsageError("`pythonArgs` is for ranks without a launcher: add them to `launcher`")
+    if arguments.get("replay"):
+        raise UsageError("`replay` is of one rank, and needs no launcher: leave `launcher` out")
     environment = _environment(arguments)
     path = environment.get("PATH") or os.environ.get("PATH") or os.defpath
     environment["PATH"] = f"{Path(_python(arguments)).parent}{os.pathsep}{path}"
@@ -155,6 +163,17 @@ def _program(arguments: Arguments) -> tuple[str, ...]:
     return (path, *own)
 
 
+def _replay(arguments: Arguments) -> Replay | None:
+    """Return what a rank's file is replayed by, None where there is none. Raises UsageError."""
+    file, at, folder = arguments.get("replay"), arguments.get("replayAt"), _folder(arguments)
+    if not file:
+        return None
+    named = arguments.get("program") or arguments.get("module")
+    given = _program(arguments) if named else ()
+    place = "" if at is None else _text("replayAt", at)
+    return Replay.of(Path(_text("replay", file)), given, folder, name="by `program`", at=place)
+
+
 def _own_arguments(args: Any) -> tuple[str, ...]:
     """Split `args` as a shell does; a list is used as it is."""
     args = _split("args", args)
@@ -183,8 +202,8 @@ def _log_dir(config: Config) -> Path:
     return config.log_dir or Path(tempfile.mkdtemp(prefix="dap-mux-logs-"))
 
 
-def _python(arguments: Arguments) -> str:
-    return _text("python", arguments.get("python") or sys.executable)
+def _python(arguments: Arguments, other: str = "") -> str:
+    return _text("python", arguments.get("python") or other or sys.executable)
 
 
 def _environment(arguments: Arguments) -> dict[str, str | None]:

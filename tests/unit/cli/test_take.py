@@ -45,7 +45,8 @@ def test_the_script_of_this_folder_is_run_with_its_arguments() -> None:
     options = replayed()
     assert options.command == ("train.py", "-m", "1")
     assert (options.world_size, options.config.python) == (1, None)
-    assert options.variables == {REPLAY: str(Path("2.rank").absolute())}
+    absolute = str(Path("2.rank").absolute())
+    assert options.variables == {REPLAY: absolute, "PYTHONHASHSEED": "0"}
 
 
 @pytest.mark.parametrize(
@@ -77,7 +78,9 @@ def test_a_python_that_others_may_write_is_not_taken(tmp_path: Path) -> None:
 
 def test_a_place_that_the_record_has_not_is_refused() -> None:
     assert replayed(at="call:1").variables[REPLAY_AT] == "call:1"
-    with pytest.raises(UsageError, match=r"--at 7: the record has calls 1 to 1, in steps 0 to 0"):
+    with pytest.raises(
+        UsageError, match=r"cannot stop at 7: the record has calls 1 to 1, in steps 0 to 0"
+    ):
         replayed(at="7")
 
 

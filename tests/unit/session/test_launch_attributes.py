@@ -9,9 +9,12 @@ from typing import Any
 import pytest
 
 from dap_mux.pure.errors import UsageError
+from dap_mux.rank.environ import REPLAY_AT
+from dap_mux.rank.take.rank_file import CALL, Writer
 from dap_mux.session.launch_attributes import launch_job, launcher_job
 from dap_mux.system.config import Config
 from dap_mux.system.programs import module_command
+from tests.unit.cli.test_take import CALLED, HEADER
 
 
 def launch(tmp_path: Path, **attributes: Any) -> dict[str, Any]:
@@ -106,3 +109,24 @@ def test_what_cannot_be_started_is_refused_by_name(
 ) -> None:
     with pytest.raises(UsageError, match=complaint):
         launch_job(Config.load(), launch(tmp_path, **attributes))
+
+
+def test_a_replay_needs_no_program(tmp_path: Path) -> None:
+    """It runs what its file names, in the folder; its Python is here."""
+    (tmp_path / "train.py").touch()
+    Writer(str(tmp_path / "2.rank"), {**HEADER, "executable": sys.executable}).add(CALL, CALLED)
+    arguments = {"replay": "2.rank", "replayAt": "call:1", "cwd": str(tmp_path)}
+    job = launch_job(Config.load(), arguments)
+    assert job.command == ("train.py", "-m", "1")
+    assert job.variables[REPLAY_AT] == "call:1"
+    own = launch_job(Config.load(), launch(tmp_path, replay="2.rank", args=["--x"], replayAt=0))
+    assert (own.command[1:], own.variables[REPLAY_AT]) == (("--x",), "0")
+    for wrong, message in (
+        ({"nproc": 2}, "`replay` is of one rank"),
+        ({"replay": "3.rank"}, r"cannot replay 3\.rank: No such file"),
+        ({"replayAt": 7}, "cannot stop at 7: the record has calls 1 to 1"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            launch_job(Config.load(), {**arguments, **wrong})
+    with pytest.raises(UsageError, match="needs no launcher"):
+        launcher_job(Config.load(), {**arguments, "launcher": "torchrun"})
