@@ -438,3 +438,15 @@ def test_a_stack_that_comes_late(play: Play) -> None:
     book.answers(0)
     (entry,) = client.ask("list", ranks="0").body["ranks"]
     assert (entry["state"], entry["line"]) == ("stopped", LINE)
+
+
+def test_a_stack_that_is_asked_for_before_the_stop(play: Play) -> None:
+    """nvim-dap asks as soon as `pause` is answered; the rank, having stopped, is asked again."""
+    book, client = play.attached(2, kind="neovim")
+    rank = book.rank(1)
+    rank.slow, rank.silent = True, {"stackTrace"}
+    client.ask("pause", threadId=book.thread(1), singleThread=True)
+    waiting = client.ask("stackTrace", threadId=book.thread(1))
+    book.arrives(1)
+    book.answers(1)
+    assert [frame["line"] for frame in waiting.body["stackFrames"]] == [12]

@@ -194,6 +194,10 @@ class Inspector(Struct, eq=False):
         self._followed_up(request)
 
     def _is_too_late(self, request: ClientRequest, rank: Rank, stop: Stop | None) -> None:
+        if stop is None and request.command == "stackTrace":
+            # It has stopped since it was asked: nvim-dap asks as soon as `pause` is answered.
+            self._core.later(partial(self.to_owner, request), request)
+            return
         if self._has_run_on(request, rank, stop):
             return
         text = f"{self._view.name_of(rank)} has run on meanwhile"
