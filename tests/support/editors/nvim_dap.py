@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.support.editors.base import Editor, Json, State
+from tests.support.editors.base import Editor, Json, State, Then
 
 
 @dataclass(eq=False)
@@ -27,6 +27,7 @@ class NvimDapModel(Editor):
         super().__init__(breakpoints)
         self._threads: dict[int, _Thread] = {}
         self._dirty = False
+        self._undeterred: set[int] = set()  # requests after whose failure it goes on
 
     @property
     def threads(self) -> dict[int, tuple[str, State]]:
@@ -48,13 +49,62 @@ class NvimDapModel(Editor):
 
     def press_row_button(self, thread: int, command: str) -> list[Json]:
         if command == "pause":
-            self._ask("pause", {"threadId": thread})
+            self._pause(thread)
             return self._sent()
         if self.focus == thread:
             return self._step(command)
         self._threads[thread].stopped = False
         self._ask("continue", {"threadId": thread})
         return self._sent()
+
+    def expand(self, thread: int) -> list[Json]:
+        """Show the frames of a row: one that runs is paused for it, and runs on afterwards."""
+        known = self._threads[thread]
+        runs = not known.stopped
+
+        def fetched(response: Json) -> None:
+            if response["success"]:
+                known.frames = response["body"]["stackFrames"]
+            if runs:
+                self._ask("continue", {"threadId": thread}, resumed)
+
+        def resumed(response: Json) -> None:
+            known.stopped = False
+
+        def ask_stack() -> None:
+            self._ask_anyhow("stackTrace", {"threadId": thread}, fetched)
+
+        if runs:
+            self._pause(thread, ask_stack)
+        else:
+            ask_stack()
+        return self._sent()
+
+    def frames(self, thread: int) -> list[Json]:
+        """What is shown below a row."""
+        return self._threads[thread].frames
+
+    def _pause(self, thread: int, then: Callable[[], None] = lambda: None) -> None:
+        def answered(response: Json) -> None:
+            if response["success"] and thread in self._threads:
+                self._threads[thread].stopped = True  # before any `stopped` has come
+            then()
+
+        self._ask_anyhow("pause", {"threadId": thread}, answered)
+
+    def _ask_anyhow(self, command: str, arguments: Json, then: Then) -> None:
+        """Ask something, and go on whatever the answer is."""
+        self._ask(command, arguments, then)
+        self._undeterred.add(self.requests_sent)
+
+    def _answered(self, response: Json) -> None:
+        number = response["request_seq"]
+        if response["success"] or number not in self._undeterred:
+            super()._answered(response)
+        else:
+            self.notices.append(response.get("message", ""))
+            self._waiting.pop(number)(response)
+        self._undeterred.discard(number)
 
     def _step(self, command: str) -> list[Json]:
         stopped = [thread for thread, one in self._threads.items() if one.stopped]
@@ -136,21 +186,41 @@ class NvimDapModel(Editor):
             if known.stopped is False:
                 return
             known.frames = response["body"]["stackFrames"]
-            if jump and known.frames:
-                self._jump(thread, known.frames[0], body)
+            sourced = (frame for frame in known.frames if frame.get("source"))
+            top = next(sourced, known.frames[0] if known.frames else None)
+            if jump and top is not None:
+                self._jump(thread, top, body)
 
         self._ask("stackTrace", {"startFrame": 0, "threadId": thread}, fetched)
 
     def _jump(self, thread: int, frame: Json, body: Json) -> None:
-        hinted = bool(body.get("preserveFocusHint"))
-        self.arrow = None if hinted else (thread, frame["line"])
-        if not hinted and body["reason"] == "exception":
-            self._ask_exception(thread)
-        self._ask("scopes", {"frameId": frame["id"]}, self._ask_variables)
+        self.arrow = None
+        source = frame.get("source") or {}
+        number = source.get("sourceReference")
+        if body.get("preserveFocusHint") or not source:
+            self._ask_scopes(frame)
+        elif number:
+            self._ask_anyhow(
+                "source",
+                {"source": source, "sourceReference": number},
+                lambda response: self._arrive(thread, frame, body, found=response["success"]),
+            )
+        else:
+            self._arrive(thread, frame, body, found=True)
 
-    def _ask_exception(self, thread: int) -> None:
-        if self.capabilities.get("supportsExceptionInfoRequest"):
-            self._ask("exceptionInfo", {"threadId": thread})
+    def _arrive(self, thread: int, frame: Json, body: Json, *, found: bool) -> None:
+        """The buffer is there: the scopes are asked for after what is said of an exception."""
+        if found:
+            self.arrow = (thread, frame["line"])
+        tells = self.capabilities.get("supportsExceptionInfoRequest")
+        if found and tells and body["reason"] == "exception":
+            asked = {"threadId": thread}
+            self._ask_anyhow("exceptionInfo", asked, lambda _: self._ask_scopes(frame))
+        else:
+            self._ask_scopes(frame)
+
+    def _ask_scopes(self, frame: Json) -> None:
+        self._ask("scopes", {"frameId": frame["id"]}, self._ask_variables)
 
     def _ask_variables(self, response: Json) -> None:
         for scope in response["body"]["scopes"]:
