@@ -47,6 +47,10 @@ class Recording(Protocol):
 
     texts: Mapping[str, str]
 
+    @property
+    def holds(self) -> bool:
+        """Whether any rank was stopped at the stop that is shown."""
+
     def move(self, by: int) -> None:
         """Go to another stop, all ranks together. Raises `Unanswered` at the ends."""
 
@@ -126,11 +130,17 @@ class RecordedRank:
             self._stop(self.at.reason or "pause")
         elif command == "pause":
             self._stop("pause")
+        elif command == "continue" and not self._stopped:
+            self._event("continued", threadId=1, allThreadsContinued=True)
         elif command == "disconnect":
             self._recording.stay()
             self._say = None
 
     def _answer(self, command: str, arguments: Body) -> Body:
+        if command == "continue" and self.at.state != "stopped" and self._recording.holds:
+            # It was only paused, as nvim-dap does to show a running row's stack: no rank moves.
+            self._stopped = False
+            return {"allThreadsContinued": True}
         if command in MOVES:
             self._recording.move(MOVES[command])
             return {"allThreadsContinued": True}

@@ -104,6 +104,11 @@ class Recording:
             self._enter(stage, number)
         self._show(stage)
 
+    @property
+    def holds(self) -> bool:
+        """Whether any rank was stopped at the stop that is shown."""
+        return any(rank.at.state == "stopped" for rank in self.ranks.values())
+
     def move(self, by: int) -> None:
         """Go to another stop; many ranks that are told so at once are one move."""
         assert self._stage is not None

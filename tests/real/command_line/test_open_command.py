@@ -240,6 +240,26 @@ async def test_editors_go_back(user: User, model: Callable[[], Any]) -> None:
             await editor.until(partial(_shows, editor, line), f"line {line}")
 
 
+async def test_nvim_dap_shows_the_stack_of_a_rank_that_ran(user: User) -> None:
+    """It pauses the row and lets it run on at once: the recording stays where it is."""
+    port = (await (await opened(user)).session())["port"]
+    model = NvimDapModel()
+    async with live(model, port, ATTACH) as editor:
+        await editor.until(partial(_shows, editor, 7), "line 7")
+        editor.ask("stepBack", {"threadId": model.focus})
+        await editor.until(partial(_shows, editor, 6), "line 6")
+        await editor.until(lambda: len(model.threads) == 4 and editor.at_rest, "rank 3")
+        row = max(model.threads)
+        editor.send(model.expand(row))
+        await editor.until(lambda: model.frames(row), "its stack")
+        await editor.until(lambda: editor.at_rest, "the answer to `continue`")
+        assert [frame["line"] for frame in model.frames(row)] == [6, 11]
+        assert editor.shown == ["stopped", "stopped", "stopped", "running"]
+        editor.ask("stepBack", {"threadId": model.focus})
+        await editor.until(partial(_shows, editor, 5), "the first stop")
+        assert model.notices == []
+
+
 def _shows(editor: LiveEditor, line: int) -> bool:
     return editor.model.arrow is not None and editor.model.arrow[1] == line
 
