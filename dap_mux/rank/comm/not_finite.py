@@ -9,9 +9,7 @@ import gc
 import os
 import sys
 import threading
-from importlib import import_module
 from importlib.util import find_spec
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from dap_mux.rank import environ
@@ -26,7 +24,6 @@ if TYPE_CHECKING:  # a rank may have Python 3.8
     from collections.abc import Callable
 
 EVENT = "dapMuxNotFinite"
-TRACING = "dap_mux.rank.injected.attach.tracing"
 MAX_NAMES = 3
 TURNS = 8
 """Without `locates`, each step looks at an eighth of the parameters, in turn."""
@@ -43,6 +40,8 @@ NotFinite.__qualname__ = "Not finite"  # what clients show
 
 class _Guard:
     """Looks, from `arm` to `disarm`. `spoilt`: the last step in which something was not finite."""
+
+    mode = "finite"
 
     def __init__(self, log: Callable[[str], object], *, locates: bool) -> None:
         self._log = log
@@ -192,7 +191,7 @@ class _Guard:
         frame = user_frame(sys._getframe()) or sys._getframe()  # noqa: SLF001
         body = {"text": text, "step": step, "place": place_of(frame), "made": made}
         if session.tell(EVENT, body):
-            _suspend(frame, NotFinite(text))
+            session.suspend(frame, NotFinite(text))
         else:
             self._log(f"not finite: {text} ({place_of(frame)})")
 
@@ -227,25 +226,6 @@ def _is_scaling() -> bool:
     return False
 
 
-def _suspend(frame: Any, error: NotFinite) -> None:
-    """Suspend this thread as at an exception raised in a frame, until the debugger continues it.
-
-    Private interfaces of debugpy. `debugpy.breakpoint()` would stop at the next line only.
-    """
-    tracing: Any = import_module(TRACING)
-    debugger: Any = sys.modules["pydevd"].get_global_debugger()
-    kinds: Any = import_module("_pydevd_bundle.pydevd_constants")
-    handle = import_module("_pydevd_bundle.pydevd_trace_dispatch").handle_exception
-    trace = TracebackType(None, frame, frame.f_lasti, frame.f_lineno)
-    thread = threading.current_thread()
-    info = debugger.set_additional_thread_info(thread)
-    info.pydev_message = NotFinite.__qualname__
-    raised = (NotFinite, error, trace)
-    import_module("_pydevd_bundle.pydevd_frame_utils").add_exception_to_frame(frame, raised)
-    with tracing.untraced(debugger):
-        handle(debugger, thread, frame, raised, kinds.EXCEPTION_TYPE_HANDLED)
-
-
 _guards: list[_Guard] = []
 
 
@@ -261,7 +241,7 @@ def arm(*, locates: bool, log: Callable[[str], object] = _log) -> str:
     if not _guards:
         guard = _Guard(log, locates=locates)
         _guards.append(guard)
-        switch.guard(guard, log)
+        switch.guard(EVENT, guard, log)
     else:
         _guards[0].locates = locates
     torch = sys.modules.get("torch")
@@ -276,4 +256,4 @@ def disarm() -> None:
     """Stop no more."""
     while _guards:
         _guards.pop()
-        switch.guard(None, _log)
+        switch.guard(EVENT, None, _log)

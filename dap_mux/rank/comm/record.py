@@ -70,11 +70,7 @@ class Call:
     @property
     def ranks(self) -> list[int]:
         """The ranks of its group."""
-        c10d: Any = sys.modules[C10D]
-        for each, name in [*c10d._world.pg_names.items()]:  # noqa: SLF001  (no public way by name)
-            if name == self.group[0]:
-                return [*map(int, c10d.get_process_group_ranks(each))]
-        return []
+        return ranks_of(self.group[0])
 
     @property
     def is_open(self) -> bool:
@@ -92,6 +88,15 @@ class Call:
         written, self.written = self.written, []
         if looks and written:
             self.outputs = [*map(fingerprint, written)]
+
+
+def ranks_of(group: str) -> list[int]:
+    """Return the ranks of a process group, by its name."""
+    c10d: Any = sys.modules[C10D]
+    for each, name in [*c10d._world.pg_names.items()]:  # noqa: SLF001  (no public way by name)
+        if name == group:
+            return [*map(int, c10d.get_process_group_ranks(each))]
+    return []
 
 
 C = TypeVar("C", bound=Call)

@@ -17,7 +17,7 @@ from dap_mux.rank.comm.operations import Operations
 from dap_mux.rank.comm.record import C10D, Record
 from dap_mux.rank.comm.steps import Steps
 from dap_mux.rank.comm.trace import Trace
-from dap_mux.rank.environ import COMM_FILE, OPERATIONS
+from dap_mux.rank.environ import COMM_FILE, COMM_MODES, OPERATIONS
 
 if TYPE_CHECKING:  # a rank may have Python 3.8
     from collections.abc import Callable
@@ -39,7 +39,7 @@ class _State:
         self.finder: _Finder | None = None
         self.mpi: MpiWatch | None = None
         self.mpi_finder: _Finder | None = None
-        self.guard: Any = None
+        self.guards: dict[str, Any] = {}
         self.waiting: list[Callable[[], object]] = []
 
 
@@ -99,15 +99,17 @@ def when_started(call: Callable[[], object]) -> None:
         _call_waiting()
 
 
-def guard(guard: Any, log: Callable[[str], object]) -> None:
-    """Look at least whether values are finite while there is a guard; None: there is none.
+def guard(name: str, guard: Any, log: Callable[[str], object]) -> None:
+    """Record at least what this guard's `mode` says; None: there is none of that name.
 
     Its `begin` is called once torch is there, its `begin_mpi` once mpi4py is, its `end` when
     another takes its place.
     """
 
     def change() -> None:
-        before, _state.guard = _state.guard, guard
+        before = _state.guards.pop(name, None)
+        if guard is not None:
+            _state.guards[name] = guard
         if before is not None:
             before.end()
         _take(log)
@@ -147,8 +149,9 @@ _pending: list[Any] = []
 
 
 def _take(log: Callable[[str], object]) -> None:
-    less = _state.asked in ("off", "time")
-    _state.mode = mode = "finite" if less and _state.guard is not None else _state.asked
+    modes = [_state.asked, *(each.mode for each in _state.guards.values())]
+    usual = _state.asked in COMM_MODES
+    _state.mode = mode = max(modes, key=COMM_MODES.index) if usual else _state.asked
     _watch_mpi(log)
     if mode == "off":
         end()
@@ -230,8 +233,8 @@ def _start(log: Callable[[str], object]) -> None:
         _take_mode()
         _trace_torch(watch)
         _call_waiting()
-        if _state.guard is not None:
-            _state.guard.begin()
+        for each in [*_state.guards.values()]:
+            each.begin()
         atexit.register(end)  # works are let go of while torch is still whole
     except Exception as error:  # noqa: BLE001  (private parts of torch: the job goes on)
         _state.mode = "off"

@@ -65,10 +65,7 @@ class Trace:
 
     def step(self, step: Step) -> None:
         """Add the end of a step, and write."""
-        said = {name: getattr(step, name) for name in step.__slots__}
-        newest = [each for record in self._records for each in record.newest.items()]
-        calls = {name: call.number for (name, p2p), call in newest if not p2p}
-        self.add({**said, "kind": "step", "calls": calls})
+        self.add(step_line(step, *self._records))
         if os.getpid() == self._pid:
             self.flush()
 
@@ -81,7 +78,7 @@ class Trace:
                     break
                 count += 1
             self._lines = lines[count:]
-            text = "".join(json.dumps(_plain(line)) + "\n" for line in lines[:count])
+            text = "".join(json.dumps(plain(line)) + "\n" for line in lines[:count])
             self._file.write(text.encode())
 
     def end(self) -> None:
@@ -93,7 +90,16 @@ class Trace:
         self._file.close()
 
 
-def _plain(line: dict[str, Any] | Call) -> dict[str, Any]:
+def step_line(step: Step, *records: Record) -> dict[str, Any]:
+    """Return the line of a step that has just ended, with the calls of torch's or mpi4py's."""
+    said = {name: getattr(step, name) for name in step.__slots__}
+    newest = [each for record in records for each in record.newest.items()]
+    calls = {name: call.number for (name, p2p), call in newest if not p2p}
+    return {**said, "kind": "step", "calls": calls}
+
+
+def plain(line: dict[str, Any] | Call) -> dict[str, Any]:
+    """Return a line as it is written."""
     if isinstance(line, dict):
         return line
     return {
