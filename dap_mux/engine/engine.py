@@ -26,6 +26,7 @@ from dap_mux.engine.job_insight.partial_moves import OnFound, PartialMoves
 from dap_mux.engine.messages import to_clients, to_ranks
 from dap_mux.engine.messages.requests import Capabilities, Requests
 from dap_mux.engine.messages.to_clients import Notices, Progress
+from dap_mux.engine.numerics.diverged import DivergedStops
 from dap_mux.engine.numerics.not_finite import NotFiniteStops
 from dap_mux.engine.outputs import CloseLink, Output
 from dap_mux.engine.ranks.deaths import HEARD, Deaths
@@ -93,6 +94,9 @@ class Engine:
         not_finite = NotFiniteStops(core, self.view, self.partial_moves.stops_alone)
         self.breakpoints.ours_chosen.add(not_finite.chosen)
         self._rank_events.not_finite.add(not_finite.told)
+        diverged = DivergedStops(core, self.view, self.partial_moves.stops_alone)
+        self.breakpoints.ours_chosen.add(diverged.chosen)
+        self._rank_events.step_told.add(diverged.told)
         self._rank_events.actor_told.add(Actors(core, self.meshes, self.edits).told)
 
     def _add_listeners(self) -> None:

@@ -31,6 +31,7 @@ class Settings(Struct, frozen=True):
     `ranks_from_client`: the first controller's `attach` or `launch` says who the ranks are.
     `replays`: the job is a replay of one rank, which any client may have run anew to a place.
     `catch_nan`: ranks stop at values that are not finite; `locate`: and name the line.
+    `catch_diverged`: they stop where parameters differ that they keep equal.
     `key`: a secret by which ranks know this session again when its connection has broken.
     """
 
@@ -58,6 +59,7 @@ class Settings(Struct, frozen=True):
     redial_timeout: float = 15.0
     catch_nan: bool = False
     locate: bool = False
+    catch_diverged: bool = False
     owns_job: bool = False
     replays: bool = False
     lingers: float = 0.0

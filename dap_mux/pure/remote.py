@@ -283,6 +283,26 @@ def arm_for_not_finite(source: str, stops: bool, locates: bool) -> str:
     return call(source, "switch", str(stops), str(locates))
 
 
+# Stops where replicas part, by `injected.diverged_switch`.
+
+
+def arm_for_diverged(source: str, tells: bool) -> str:
+    """Return an expression whose value is what keeps a rank from it, "" for nothing."""
+    return call(source, "switch", str(tells))
+
+
+def look_at_step(source: str, until: int | None) -> str:
+    """Return an expression that has a rank wait after its step, and tells what it has had."""
+    return call(source, "look", repr(until))
+
+
+def go_on(
+    source: str, stop: int, text: str, sets: Mapping[str, list[str]] | None, others: str
+) -> str:
+    """Return an expression that ends that wait, to stop after a step unless it is negative."""
+    return call(source, "go", str(stop), repr(text), repr(sets), repr(others))
+
+
 # What torch knows in a rank, by `injected.torch_state`.
 
 COMPILED: Final = "torch.compile has compiled"  # in a breakpoint's message

@@ -162,6 +162,7 @@ def settings_of(
         release_after=config.release_after,
         catch_nan=config.catch_nan,
         locate=config.locate,
+        catch_diverged=config.catch_diverged,
         owns_job=owns_job,
         ranks_from_client=ranks_from_client,
         redirect_output=owns_job,

@@ -371,6 +371,15 @@ def test_a_value_that_is_not_finite_is_told(play: Play, count: int) -> None:
     assert len(together) == (count > 1)
 
 
+@ONE_OR_MORE
+def test_a_step_is_compared(play: Play, count: int) -> None:
+    """Clients hear nothing of one that is equal in all ranks."""
+    book, client = play.attached(count)
+    client.ask("setExceptionBreakpoints", filters=["diverged"])
+    everybody_says(book, "dapMuxStep", step=2, order=[0, 2], digests={"": "a"})
+    assert not client.of("dapMuxStep")
+
+
 def test_a_rank_that_tells_more_of_itself_is_news(play: Play) -> None:
     """A launcher knows of ranks before they have a process: its pid comes later."""
     book, client = play.attached(2, events=["ranks"])

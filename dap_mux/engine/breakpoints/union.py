@@ -15,7 +15,7 @@ from dap_mux.engine.outputs import ToRank
 from dap_mux.engine.state.rank import Rank, Reply
 from dap_mux.engine.state.session import SessionState
 from dap_mux.pure.protocol.messages import Body, Event, encode, raw
-from dap_mux.pure.protocol.types import LOCATED, NOT_FINITE
+from dap_mux.pure.protocol.types import DIVERGED, LOCATED, NOT_FINITE
 from dap_mux.pure.rank_sets import RankId, RankSetError, World, split_prefix, substitute
 from dap_mux.pure.rank_sets.world import DebuggeeId, label, rank_of, worker_of
 from dap_mux.pure.remote import MAX_PARSED_CHARS, InjectedSources, call, syntax_problem
@@ -314,7 +314,7 @@ def _each(texts: Iterable[str]) -> Iterator[str]:
 MODES: Final = {"raised": "always", "uncaught": "unhandled", "userUnhandled": "userUnhandled"}
 STRENGTH: Final = ("never", "unhandled", "userUnhandled", "always")
 EVERYTHING: Final = [{"names": ["Python Exceptions"]}]
-OURS: Final = frozenset({NOT_FINITE, LOCATED})
+OURS: Final = frozenset({NOT_FINITE, LOCATED, DIVERGED})
 NO_CONDITIONS: Final = (
     "debugpy does not support conditions for exceptions; only a rank set is allowed here"
 )

@@ -15,7 +15,7 @@ from dap_mux.pure.endpoint import Traits
 from dap_mux.pure.errors import PeerFault, StaleHandle, UsageError
 from dap_mux.pure.protocol.arguments import NoArguments
 from dap_mux.pure.protocol.messages import Body, Message, raw
-from dap_mux.pure.protocol.types import LOCATED, NOT_FINITE
+from dap_mux.pure.protocol.types import DIVERGED, LOCATED, NOT_FINITE
 from dap_mux.pure.protocol.validation import check
 
 Handler: TypeAlias = Callable[[ClientRequest], None]
@@ -187,6 +187,12 @@ OUR_FILTERS: Final[list[Body]] = [
         "label": "Not Finite: Locate",
         "default": False,
         "description": "The same, and name the line that made them: each operation is looked at.",
+    },
+    {
+        "filter": DIVERGED,
+        "label": "Diverged",
+        "default": False,
+        "description": "Break after a step in which parameters differ that ranks keep equal.",
     },
 ]
 """Those that the session adds to the ranks' own."""

@@ -1,1 +1,1 @@
-"""Where values go wrong first: ranks that are about to send what is not finite."""
+"""Where values go wrong first: what is not finite, what parts."""

@@ -34,6 +34,7 @@ from dap_mux.pure.protocol.rank_messages import (
     Marked,
     NotFinite,
     Served,
+    StepTold,
     Stopped,
     Threads,
     announces_child,
@@ -61,6 +62,7 @@ class RankEvents(Struct, eq=False):
     _output: RankOutput
     actor_told: Listeners[[Rank, ActorTold]] = field(default_factory=Listeners)
     not_finite: Listeners[[Rank, NotFinite]] = field(default_factory=Listeners)
+    step_told: Listeners[[Rank, StepTold]] = field(default_factory=Listeners)
     # By hash, because names may be long.
     _loaded: Recent[int, None] = field(default_factory=lambda: Recent(MAX_LOADED))
 
@@ -348,6 +350,7 @@ def _stopped(events: RankEvents, rank: Rank, body: Raw) -> None:
 READ_AT_ONCE: Final[Mapping[str, Callable[[RankEvents, Rank, Raw], None]]] = {
     "stopped": _stopped,
     "dapMuxHeld": lambda events, rank, body: events.held(rank, read(body, Held)),
+    "dapMuxStep": lambda events, rank, body: events.step_told.tell(rank, read(body, StepTold)),
 }
 WHOLE: Final[Mapping[str, EventHandler | None]] = {
     "initialized": RankEvents.initialized,

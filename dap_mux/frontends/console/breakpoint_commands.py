@@ -69,16 +69,22 @@ def _rank(row: Row) -> RankId:
 
 NOT_FINITE: Final = "notFinite"  # exception filters of the session's own
 LOCATED: Final = "notFiniteLocated"
+DIVERGED: Final = "diverged"
 
 
 async def catch(on: bool, console: Context, rest: str) -> None:
-    """`catch nan`, `uncatch nan`. Raises UsageError."""
+    """`catch nan`, `catch diverged`, `uncatch nan` and the like. Raises UsageError."""
+    stops = "ranks stop" if on else "no rank stops"
+    if rest == "diverged":
+        await console.client.catch(DIVERGED, on=on)
+        console.screen.say(f"{stops} where parameters differ that ranks keep equal")
+        return
     if rest not in ("nan", "inf"):
-        raise UsageError(f"usage: {'catch' if on else 'uncatch'} nan")
+        raise UsageError(f"usage: {'catch' if on else 'uncatch'} nan|diverged")
     await console.client.catch(NOT_FINITE, on=on)
     if not on:
         await console.client.catch(LOCATED, on=False)
-    console.screen.say(f"{'ranks stop' if on else 'no rank stops'} at values that are not finite")
+    console.screen.say(f"{stops} at values that are not finite")
 
 
 async def locate(console: Context, rest: str) -> None:

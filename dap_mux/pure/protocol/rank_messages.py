@@ -227,6 +227,17 @@ class NotFinite(Struct):
     stops: bool = True
 
 
+class StepTold(Struct):
+    """Our `dapMuxStep` event: digests of what parameters are after a step (`rank.comm.live`).
+
+    `order`: what the same step has in all ranks. `digests`: by set of parameters, "" for all.
+    """
+
+    step: Annotated[int, msgspec.Meta(ge=0, le=2**53)]
+    order: tuple[int, int]
+    digests: dict[str, Annotated[str, msgspec.Meta(max_length=MAX_NAME)]]
+
+
 class ChildWaits(Struct):
     """debugpy's `debugpyAttach` event, and the configuration of a `startDebugging` request."""
 
@@ -254,6 +265,7 @@ EVENTS: Final[Mapping[str, type[Struct]]] = {
     "dapMuxMark": Marked,
     "dapMuxHeld": Held,
     "dapMuxNotFinite": NotFinite,
+    "dapMuxStep": StepTold,
 }
 
 

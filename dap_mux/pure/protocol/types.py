@@ -50,6 +50,7 @@ class ArrayArguments(Struct):
 # Exception filters that debugpy does not know: the session switches them on in the ranks.
 NOT_FINITE: Final = "notFinite"
 LOCATED: Final = "notFiniteLocated"
+DIVERGED: Final = "diverged"
 
 
 class ListArguments(Struct):

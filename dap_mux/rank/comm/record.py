@@ -111,6 +111,7 @@ class Record:
     not known. `newest`: the newest call of each group, collectives and sends apart. `last`: the
     last MAX_KEPT of all. `step`: the number of the step that is under way. `entered`: who is told
     of each call when it begins; `taken`: who is given what each has written, before it is used.
+    `from_start`: no rank can have communicated before, so that all count steps alike.
     """
 
     def __init__(self) -> None:
@@ -119,6 +120,7 @@ class Record:
         self.newest: dict[tuple[str, bool], Call] = {}
         self.last: deque[Call] = deque(maxlen=MAX_KEPT)
         self.step = 0
+        self.from_start = c10d is None or not c10d.is_initialized()
         self.entered: list[Callable[[Call], object]] = []
         self.taken: list[Callable[[Call, list[Any]], object]] = []
         self._bytes = 0

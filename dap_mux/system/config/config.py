@@ -204,6 +204,7 @@ class Config(Struct, frozen=True):
     insecure: bool
     catch_nan: bool
     locate: bool
+    catch_diverged: bool
     show_secrets: bool
     origins: Mapping[str, Origin]
 

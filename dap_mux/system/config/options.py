@@ -273,6 +273,8 @@ OPTIONS: tuple[Option, ...] = (
            ALL, "ranks stop before they send NaN or infinity, or step to them"),
     Option("locate", TRUTH, False,
            ALL, "the same, and each operation is looked at: the line that made them is named"),
+    Option("catch_diverged", TRUTH, False,
+           ALL, "ranks stop after a step in which parameters differ that they keep equal"),
     Option("show_secrets", TRUTH, False,
            ("mcp",), "show a coding agent secrets in values, output and sources"),
 )

@@ -48,6 +48,7 @@ class FakeData:
         self.in_frames: dict[str, str] = {}
         """Variables of the functions that its main thread is in, while it runs."""
         self.comm = "off"
+        self.steps: Json = {"at": 0, "lines": []}  # its answer where steps differ
         self.process = ""  # which one it is, as `injected.attach.process_identity` says it
         self.torch = True
         self.compiled: list[Any] = []  # breakpoints that torch passes by: path, line, two names
@@ -223,13 +224,18 @@ class FakeData:
                 return json.dumps(self._evidence_by(function))
             case "stacks", _:
                 return json.dumps(self.stacks or self._stack_of_main())
-            case "comm_switch", _:
-                self.comm = called.values[0] or self.comm
-                return json.dumps({"mode": self.comm, "problem": ""})
+            case (("comm_switch" | "diverged_switch"), _):
+                return json.dumps(self._watch(called))
             case "waiting_frames", _:
                 return self._value_in_frame(*called.values)
             case _:
                 return ""
+
+    def _watch(self, called: InjectedCall) -> Json:
+        if called.module == "comm_switch":
+            self.comm = called.values[0] or self.comm
+            return {"mode": self.comm, "problem": ""}
+        return self.steps if called.function == "look" else {"problem": ""}
 
     def _local_values(self, form: str, names: list[str]) -> str:
         """Each value as its text, once the code for it is there."""

@@ -44,6 +44,7 @@ GOOD: dict[str, tuple[str, object]] = {
     "insecure": ("yes", True),
     "catch_nan": ("yes", True),
     "locate": ("1", True),
+    "catch_diverged": ("on", True),
     "show_secrets": ("on", True),
 }
 BAD = {
@@ -74,6 +75,7 @@ BAD = {
     "insecure": "perhaps",
     "catch_nan": "inf",
     "locate": "here",
+    "catch_diverged": "apart",
     "show_secrets": "some",
 }
 

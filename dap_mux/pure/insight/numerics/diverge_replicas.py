@@ -7,7 +7,7 @@ the same from the same: of those. What is sharded, or never exchanged, differs b
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Final
@@ -30,9 +30,13 @@ ROUTES: Final = frozenset({"all_to_all", "all_to_all_single", "send", "recv"})
 
 
 class Replicas:
-    """Which ranks should have equal parameters, by name."""
+    """Which ranks should have equal parameters, by name.
 
-    def __init__(self, traces: Sequence[RankTrace]) -> None:
+    `goes_on`: these ranks still run, so that parameters may be averaged later.
+    """
+
+    def __init__(self, traces: Sequence[RankTrace], *, goes_on: bool = False) -> None:
+        self._goes_on = goes_on
         self.by_rank = by_rank = {trace.rank: trace for trace in traces}
         self._routes = {
             rank
@@ -201,7 +205,9 @@ class Replicas:
         """Whether a call has made it equal, and no later one takes parameters to average them."""
         later = self.by_rank[one].updates[name][0].at
         trace = self.by_rank[one]
-        averages = any(_is_data(call) for _, call in trace.calls(later, len(trace.lines)))
+        averages = self._goes_on or any(
+            _is_data(call) for _, call in trace.calls(later, len(trace.lines))
+        )
         if averages and not any(self._exchanged[one].values()):
             return False
         return all(self._was_sent(self.by_rank[rank], name) for rank in (one, other))
@@ -266,9 +272,7 @@ def _uses_of(trace: RankTrace) -> dict[str, tuple[list[str], list[str]]]:
         elif known and len({*known}) < len({*line.uses}):
             for name in known:
                 uses.setdefault(name, (line.uses, line.outputs))
-    shared = {
-        name for value, name in parameters.items() if list(parameters.values()).count(name) > 1
-    }
+    shared = {name for name, count in Counter(parameters.values()).items() if count > 1}
     return {name: each for name, each in uses.items() if name not in shared}
 
 

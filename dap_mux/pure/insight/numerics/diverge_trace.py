@@ -123,7 +123,10 @@ class Op(Made, tag_field="kind", tag="op"):
 
 
 class Step(Struct, tag_field="kind", tag="step"):
-    """The end of an optimizer's step, with hashes by parameter."""
+    """The end of an optimizer's step, with hashes by parameter.
+
+    `order`: what the same step has in all ranks, where ranks tell it while they run.
+    """
 
     number: int
     optimizer: str
@@ -135,6 +138,7 @@ class Step(Struct, tag_field="kind", tag="step"):
     constant: list[str] = field(default_factory=list)
     groups: dict[str, str] = field(default_factory=dict)
     calls: dict[str, int] = field(default_factory=dict)
+    order: tuple[int, int] = (0, 0)
 
     @property
     def user_place(self) -> str:

@@ -1,0 +1,149 @@
+"""Has all ranks stop after the same step where parameters differ that they should keep equal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from functools import partial
+
+from msgspec import Struct, field
+
+from dap_mux.engine.messages import to_clients
+from dap_mux.engine.messages.to_ranks import Result, gather_results
+from dap_mux.engine.numerics.not_finite import Problem
+from dap_mux.engine.state.rank import Rank
+from dap_mux.engine.state.session import SessionState
+from dap_mux.engine.state.threads import View, named
+from dap_mux.pure.insight.numerics.diverge import Divergence
+from dap_mux.pure.insight.numerics.diverge_live import LiveReplicas, Suspect
+from dap_mux.pure.insight.numerics.diverge_trace import Line
+from dap_mux.pure.protocol.rank_messages import StepTold
+from dap_mux.pure.protocol.types import DIVERGED
+from dap_mux.pure.rank_sets.world import DebuggeeId
+from dap_mux.pure.remote import arm_for_diverged, go_on, look_at_step
+
+NO_STOP = -1
+NEXT = "`dap-mux diverge --locate -- ...` of the same job names the line that makes it differ"
+
+
+class Looked(Struct):
+    """What a rank says of its steps; `at`: the one after which it waits."""
+
+    at: int = 0
+    lines: list[Line] = field(default_factory=list)
+
+
+class DivergedStops(Struct, eq=False):
+    """The engine's part for the exception filter `diverged`.
+
+    `_armed`: the links of ranks that tell their steps; `_jobs`: what those of each group have told;
+    `_asked`: groups whose ranks are being asked for more.
+    """
+
+    _core: SessionState
+    _view: View
+    _stops_alone: Callable[[], None]
+    _armed: dict[DebuggeeId, int | None] = {}
+    _jobs: dict[str, LiveReplicas] = {}
+    _asked: set[str] = set()
+    _problems: set[str] = set()
+
+    def chosen(self, rank: Rank, filters: Collection[str]) -> None:
+        """Tell a rank what the clients' filters, and the session's options, want of it."""
+        tells = self._core.settings.catch_diverged or DIVERGED in filters
+        is_armed = rank.id in self._armed and self._armed[rank.id] == rank.link
+        if rank.main is not None or tells == is_armed:
+            return
+        group = rank.rank_id[0]
+        job = self._jobs.pop(group, LiveReplicas())
+        again = [each for each in self._ranks(group).values() if job.sets]  # their sets are old
+        if tells:
+            self._armed[rank.id] = rank.link
+        else:
+            del self._armed[rank.id]
+        expression = arm_for_diverged(self._core.injected["diverged_switch"], tells)
+        ranks = {each.id: each for each in (rank, *again)}
+        gather_results(self._core, ranks.values(), lambda _: expression, Problem, self._answered)
+
+    def _answered(self, results: dict[DebuggeeId, Result[Problem]]) -> None:
+        for id, (said, reply) in results.items():
+            rank = self._core.ranks.get(id)
+            problem = reply.problem if said is None else said.problem
+            if rank is not None and problem and rank.link is not None:
+                self._armed.pop(id, None)
+                if problem not in self._problems:
+                    self._problems.add(problem)
+                    name = self._view.name_of(rank)
+                    self._say(f"{name} does not stop where parameters part: {problem}")
+
+    def _ranks(self, group: str) -> dict[int, Rank]:
+        mains = self._core.sorted_mains()
+        ours = (rank for rank in mains if rank.rank_id[0] == group and rank.phase.live)
+        return {rank.rank_id[1]: rank for rank in ours if self._armed.get(rank.id) == rank.link}
+
+    def told(self, rank: Rank, said: StepTold) -> None:
+        """A rank has ended a step."""
+        if rank.main is None and rank.id in self._armed:
+            group, number = rank.rank_id
+            # With many ranks, looking at all of them costs more than reading what they tell.
+            if self._jobs.setdefault(group, LiveReplicas()).add(number, said):
+                self._consider(group)
+
+    def _consider(self, group: str) -> None:
+        ranks = self._ranks(group)
+        suspect = self._jobs[group].due(ranks) if group not in self._asked else None
+        if suspect is None:
+            return
+        self._asked.add(group)
+        source, asked = self._core.injected["diverged_switch"], {*suspect.asked()}
+
+        def expression(rank: Rank) -> str:
+            number = rank.rank_id[1]
+            return look_at_step(source, suspect.told[number].step if number in asked else None)
+
+        then = partial(self._looked, group, suspect)
+        gather_results(self._core, ranks.values(), expression, Looked, then)
+
+    def _looked(
+        self, group: str, suspect: Suspect, results: dict[DebuggeeId, Result[Looked]]
+    ) -> None:
+        self._asked.discard(group)
+        said = {id[:2]: each for id, (each, _) in results.items() if each is not None}
+        looked = {number: each for (_, number), each in said.items()}
+        lines = {number: each.lines for number, each in looked.items() if each.lines}
+        job = self._jobs.setdefault(group, LiveReplicas())
+        found = job.judge(suspect, lines) if len(lines) > 1 else None
+        ahead = max(
+            (each.at - suspect.told[number].step for number, each in looked.items()
+             if number in suspect.told), default=0,
+        )  # fmt: skip
+        text = self._text(group, found) if found is not None else ""
+        self._let_go(group, suspect, max(ahead, 0) if text else None, text)
+        if found is not None:
+            self._stops_alone()
+            step = min(each.step for each in suspect.told.values()) + max(ahead, 0)
+            also = [f"also: {found.also}"] if found.also else []
+            told = "; ".join([text, *also, *found.evidence, f"ranks stop after step {step}", NEXT])
+            self._say(f"diverged: {told}")
+        self._consider(group)
+
+    def _let_go(self, group: str, suspect: Suspect, ahead: int | None, text: str) -> None:
+        """Have ranks run on, to stop so many steps after the one that is suspect, or not."""
+        source, job = self._core.injected["diverged_switch"], self._jobs[group]
+
+        def expression(rank: Rank) -> str:
+            number = rank.rank_id[1]
+            said = suspect.told.get(number)
+            stop = said.step + ahead if said is not None and ahead is not None else NO_STOP
+            return go_on(source, stop, text, job.sets.get(number), job.others(number))
+
+        gather_results(self._core, self._ranks(group).values(), expression, Problem, lambda _: None)
+
+    def _text(self, group: str, found: Divergence) -> str:
+        ranks = named(self._core, [(group, rank) for rank in found.ranks])
+        when = "before the first step" if found.step is None else f"step {found.step}"
+        place = f", at {found.place}" if found.place else ""
+        return f"{when}, rank {ranks}: {found.sentence}{place}"
+
+    def _say(self, text: str) -> None:
+        body = {"category": "important", "output": f"dap-mux: {text}\n"}
+        to_clients.broadcast(self._core, "output", body)

@@ -1,0 +1,203 @@
+"""Tells the session what parameters are after each step, and stops all ranks after the same one.
+
+A step's message has digests only. The session asks for hashes where digests differ; ranks wait at
+the end of their steps meanwhile, so that it can choose a step that none of them has left behind.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from collections import deque
+from hashlib import blake2b
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from dap_mux.rank import environ
+from dap_mux.rank.comm import session, switch
+from dap_mux.rank.comm.record import C10D, Call, user_frame
+from dap_mux.rank.comm.trace import plain, ranks_of, step_line
+from dap_mux.rank.ready import say
+
+if TYPE_CHECKING:  # a rank may have Python 3.8
+    from collections.abc import Callable
+
+    from dap_mux.rank.comm.steps import Step
+
+EVENT = "dapMuxStep"
+HOLD_S = 10.0
+"""A rank waits no longer for a session that has asked it something."""
+LOOK_AGAIN_S = 0.2
+"""While it waits: after that it looks whether the session has left it."""
+KEPT, SENT = 64, 3
+"""Steps that are remembered, and how many of the last are sent when the session asks."""
+APART = "-"
+"""The set of parameters that no other rank has."""
+
+
+class Diverged(Exception):
+    """What the debugger shows at such a stop; nobody raises it."""
+
+
+Diverged.__qualname__ = "Diverged"  # what clients show
+
+
+class Live:
+    """From `arm` to `disarm`. `sets`: which parameters have digests of their own, by name.
+
+    `others`: the set of all other parameters. `passed`: the last step whose end is behind.
+    """
+
+    mode = "hash"
+
+    def __init__(self) -> None:
+        self.began = False
+        self.sets: dict[str, str] = {}
+        self.others = ""
+        self.passed = -1
+        self._first: list[dict[str, Any]] = []
+        self._last: deque[dict[str, Any]] = deque(maxlen=KEPT)
+        self._turn = threading.Condition()
+        self._holds = False
+        self._stop: tuple[int, str] | None = None
+        self._calls: list[int] | None = None
+
+    def begin(self) -> None:
+        """Follow the steps; torch is there."""
+        steps = switch.steps()
+        if steps is not None:
+            self.began = True
+            steps.ended.append(self._stepped)
+
+    def end(self) -> None:
+        """Follow them no more, and keep no rank."""
+        steps = switch.steps()
+        if steps is not None and self._stepped in steps.ended:
+            steps.ended.remove(self._stepped)
+        self.go(-1, "")
+
+    def _stepped(self, step: Step) -> None:
+        record = switch.record()
+        order = self._order(step.number)
+        told = False
+        if record is not None and order is not None:
+            line = {**step_line(step, record), "order": order}
+            self._last.append(line)
+            if step.before:
+                self._first.append(line)
+            body = {"step": step.number, "order": order, "digests": self._digests(step)}
+            told = session.tell(EVENT, body)
+        with self._turn:
+            until = time.monotonic() + HOLD_S
+            while told and self._holds and time.monotonic() < until:
+                self._turn.wait(LOOK_AGAIN_S)
+                told = session.debugger_of_session() is not None
+            self._holds = False
+            self.passed = step.number
+            stop = self._stop
+            if stop is None or step.number < stop[0]:
+                return
+            self._stop = None
+        if told:
+            frame = user_frame(sys._getframe()) or sys._getframe()  # noqa: SLF001
+            session.suspend(frame, Diverged(stop[1]))
+
+    def _order(self, number: int) -> list[int] | None:
+        """Return what the same step has in all ranks, None where that is not known.
+
+        In a job that ran before, ranks begin to count at different steps, but a process group has
+        had the same number of calls in all of them.
+        """
+        record: Any = switch.record()
+        if record.from_start:
+            return [0, number]
+        c10d: Any = sys.modules[C10D]
+        group = c10d._get_default_group().group_name if c10d.is_initialized() else ""  # noqa: SLF001
+        call = record.newest.get((str(group), False))
+        calls = call.number if call is not None else 0
+        before, self._calls = self._calls, [calls, 0]
+        if before is not None and before[0] == calls:
+            self._calls[1] = before[1] + 1 if before[1] >= 0 else -1
+        elif before is None or not calls:
+            self._calls[1] = -1  # some steps since this call may not have been seen
+        return self._calls if self._calls[1] >= 0 else None
+
+    def _digests(self, step: Step) -> dict[str, str]:
+        texts: dict[str, list[str]] = {}
+        for name, after in sorted(step.after.items()):
+            key = self.sets.get(name, self.others)
+            if key != APART:
+                texts.setdefault(key, []).append(f"{name} {step.before.get(name)} {after}")
+        return {
+            key: blake2b("\n".join(each).encode(), digest_size=8).hexdigest()
+            for key, each in texts.items()
+        }
+
+    def look(self, until: int | None) -> dict[str, Any]:
+        """Wait at the end of the step that is under way; return its number, and a trace's lines.
+
+        `until`: the last step that is wanted, None for no lines.
+        """
+        with self._turn:
+            self._holds = True
+            at = self.passed + 1
+        return {"at": at, "lines": self._lines(until) if until is not None else []}
+
+    def _lines(self, until: int) -> list[dict[str, Any]]:
+        last = [step for step in [*self._last] if step["number"] <= until][-SENT:]
+        steps = {step["number"]: step for step in [*self._first, *last] if step["number"] <= until}
+        calls: dict[int, list[Call]] = {}
+        record: Any = switch.record()
+        for call in [*record.last] if record is not None else []:
+            calls.setdefault(call.step, []).append(call)
+        first = min(steps, default=0)
+        used = {call.group[0] for each in calls.values() for call in each}
+        lines = [{"kind": "group", "name": name, "ranks": ranks_of(name)} for name in sorted(used)]
+        for number in sorted(calls.keys() | steps.keys()):
+            if number in steps or number < first:
+                lines += map(plain, calls.get(number, []))
+            if number in steps:
+                lines.append(steps[number])
+        return lines
+
+    def go(self, stop: int, text: str) -> None:
+        """Wait no more; stop at the end of a step, unless it is negative."""
+        with self._turn:
+            self._holds = False
+            self._stop = (stop, text) if stop >= 0 else None
+            self._turn.notify_all()
+
+
+_lives: list[Live] = []
+
+
+def _log(text: str) -> None:
+    say(environ.place_of(os.environ), text)
+
+
+def arm(log: Callable[[str], object] = _log) -> str:
+    """Tell from now on; return why that cannot be, "" where it can. `log` is told of failures."""
+    if not _lives:
+        _lives.append(Live())
+        switch.guard(EVENT, _lives[0], log)
+    _lives[0].sets, _lives[0].others = {}, ""
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return "" if find_spec("torch") is not None else "it has no torch"
+    if switch.watch() is None and C10D in sys.modules:
+        return f"its torch {torch.__version__} cannot be watched"
+    return ""
+
+
+def disarm() -> None:
+    """Tell no more."""
+    while _lives:
+        _lives.pop()
+        switch.guard(EVENT, None, _log)
+
+
+def live() -> Live | None:
+    """Return what tells, None where nothing does."""
+    return _lives[0] if _lives else None
