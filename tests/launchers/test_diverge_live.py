@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from pathlib import Path
 from typing import Final
@@ -58,6 +59,8 @@ async def test_a_missed_exchange_of_gradients_stops_all_after_the_same_step(user
     for row in rows:
         assert row["why"].startswith("step 3, rank 1: the gradient of "), row
         assert "differs: it was not exchanged in this step" in row["why"]
+    shown = bodies(client, "stopped")[-1]
+    assert (shown["reason"], shown["text"]) == ("exception", "Diverged"), shown
     (said,) = told(client)
     assert f"; ranks stop after step {step}; " in said
     for row in rows:
@@ -92,3 +95,13 @@ async def test_it_is_switched_on_in_a_job_that_runs_and_left_again(
     await until(lambda: run.out.count("step ") > seen + 20, within=STARTS, what="more steps")
     user.signal(run.process.pid, signal.SIGINT)
     await run.ends(within=ENDS_S)
+
+
+async def test_a_rank_that_dies_holds_nobody(user: User, tmp_path: Path) -> None:
+    file = tmp_path / "part"
+    run, client = await start(user, "--catch-diverged", PART=str(file))
+    await until(lambda: "step 9" in run.out, within=STARTS, what="steps")
+    rows = await listed(client, "state", "running", "running", within=STARTS)
+    file.touch()
+    os.kill(rows[1]["pid"], signal.SIGKILL)
+    assert (await run.ends(within=ENDS_S)).code != 0
