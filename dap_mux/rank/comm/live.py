@@ -71,6 +71,9 @@ class Live:
             self.began = True
             steps.ended.append(self._stepped)
 
+    def begin_mpi(self, _: object) -> None:
+        """Follow nothing more: steps are torch's, whoever carries the gradients."""
+
     def end(self) -> None:
         """Follow them no more, and keep no rank."""
         steps = switch.steps()

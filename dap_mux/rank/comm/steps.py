@@ -118,9 +118,10 @@ class Steps:
         """Return the hash of a parameter after a step; of one of DDP's, a part at each turn.
 
         All of it would cost as much as the gradients do, which say the same but for what is done
-        to parameters beside them.
+        to parameters beside them. Ranks that begin to look in a running job have other turns.
         """
-        if self.whole or not self._groups.get(id(parameter)):
+        in_turn = self._record.from_start and self._groups.get(id(parameter))
+        if self.whole or not in_turn:
             return _hash(parameter)
         return fingerprint_of_part(parameter, turn)
 

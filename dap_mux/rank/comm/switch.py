@@ -214,8 +214,8 @@ def _watch_imported_mpi(log: Callable[[str], object]) -> None:
 def _start_mpi(watch: MpiWatch) -> None:
     _state.mpi = watch
     _begin_trace(watch.record)
-    if _state.guard is not None:
-        _state.guard.begin_mpi(watch)
+    for each in [*_state.guards.values()]:
+        each.begin_mpi(watch)
     atexit.register(end)  # before MPI is finalised
 
 
