@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from dap_mux.rank import environ
 from dap_mux.rank.comm import session, switch
-from dap_mux.rank.comm.record import C10D, Call, user_frame
-from dap_mux.rank.comm.trace import plain, ranks_of, step_line
+from dap_mux.rank.comm.record import C10D, Call, ranks_of, user_frame
+from dap_mux.rank.comm.trace import plain, step_line
 from dap_mux.rank.ready import say
 
 if TYPE_CHECKING:  # a rank may have Python 3.8
