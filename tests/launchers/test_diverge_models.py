@@ -7,9 +7,11 @@ from typing import Any, Final
 
 import pytest
 
-from dap_mux.frontends.cli.diverge import of_replicas, read_trace
+from dap_mux.frontends.cli.diverge import of_replicas, of_runs, read_trace
+from dap_mux.pure.insight.numerics.diverge_trace import RankTrace
 from tests.diverge_score.expected import ENVIRONMENT
 from tests.diverge_score.traces import trace_of
+from tests.launchers.launching import line
 
 pytestmark = [pytest.mark.timeout(500), pytest.mark.real, pytest.mark.slow]
 SCRIPTS: Final = Path(__file__).parent / "scripts"
@@ -44,3 +46,43 @@ def test_fsdp2_with_tensor_parallelism(tmp_path: Path, mode: str) -> None:
     log = (tmp_path / "trace-4.log").read_text("utf-8")
     assert "misses" not in log
     assert "Warning" not in log
+
+
+def recorded(folder: Path, program: Path, ranks: int, *arguments: str) -> list[RankTrace]:
+    """The trace of a run."""
+    return read_trace(trace_of(folder, program, ranks, ENVIRONMENT, *arguments, mode="hash"))
+
+
+def test_a_gpt_on_one_rank_and_on_four(tmp_path: Path) -> None:
+    one = recorded(tmp_path, GPT, 1)
+    two = recorded(tmp_path, GPT, 2)
+    for arguments in ((), ("--fsdp",)):
+        four = recorded(tmp_path, GPT, 4, *arguments)
+        assert of_runs(one, four)["sentence"].startswith(
+            "no difference beyond tolerance; parameters compared: 27, steps: 4"
+        )
+        assert not of_runs(one, four, two)["differs"]
+    hook = f"{GPT}:{line(GPT, 'work = dist.all_reduce')} summed"
+    for fault, step, others, place in (
+        ("--sum", 0, ": all are 4 times those of the first run", hook),
+        ("--shard", 2, "and 26 of 26 others differ", ""),
+        ("--unwrapped", 0, "the gradient of 1.weight differs by about ", ""),
+    ):
+        found = of_runs(one, recorded(tmp_path, GPT, 4, fault))
+        assert found["differs"]
+        assert (found["step"], found["ranks"]) == (step, [0, 1, 2, 3]), fault
+        assert others in found["sentence"]
+        assert place in found["other"]
+        beside = "among ranks of the second run: the gradient of 1.weight differs: it was not"
+        assert any(each.startswith(beside) for each in found["evidence"]) == (
+            fault == "--unwrapped"
+        )
+
+
+def test_fsdp2_with_tensor_parallelism_on_one_rank_and_on_four(tmp_path: Path) -> None:
+    one = recorded(tmp_path, TITAN, 1)
+    assert of_runs(one, recorded(tmp_path, TITAN, 4))["sentence"].startswith(
+        "no difference beyond tolerance; parameters compared: 11, steps: 4"
+    )
+    found = of_runs(one, recorded(tmp_path, TITAN, 4, "--by-rank"))
+    assert (found["differs"], found["step"]) == (True, 2)

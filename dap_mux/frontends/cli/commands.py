@@ -224,8 +224,9 @@ def _why(parser: ArgumentParser) -> None:
 
 def _diverge(parser: ArgumentParser) -> None:
     parser.usage = (
-        "dap-mux diverge A [B] [--json]\n"
-        "       dap-mux diverge [A] [--locate] [--json] -- LAUNCHER [ARGS...]"
+        "dap-mux diverge A [B] [--tolerance X|FOLDER] [--json]\n"
+        "       dap-mux diverge [A] [--locate] [--tolerance X|FOLDER] [--json] -- "
+        "LAUNCHER [ARGS...]"
     )
     parser.epilog = DIVERGE_NOTES
     parser.add_argument(
@@ -236,6 +237,12 @@ def _diverge(parser: ArgumentParser) -> None:
         "runs are compared, else the ranks of one",
     )
     flag(parser, "--locate", "record each operation of torch, which names the line, and is slow")
+    parser.add_argument(
+        "--tolerance",
+        metavar="X|FOLDER",
+        help="compare values, up to a relative difference or to that of the first run to this one "
+        "(default: bitwise; by dtype where the runs have other numbers of ranks)",
+    )
 
 
 def _doctor(parser: ArgumentParser) -> None:

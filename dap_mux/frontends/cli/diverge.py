@@ -37,9 +37,23 @@ def main(args: Namespace) -> int:
     runs = [read_trace(Path(each)) for each in args.traces]
     if args.launcher:
         runs.append(_recorded(args))
-    body = of_replicas(runs[0]) if len(runs) == 1 else of_runs(*runs)
+    if args.tolerance is not None and len(runs) != 2:
+        raise UsageError(f"--tolerance {args.tolerance}: only for two runs")
+    tolerance = _tolerance(args.tolerance)
+    body = of_replicas(runs[0]) if len(runs) == 1 else of_runs(runs[0], runs[1], tolerance)
     present(args, body, show)
     return PARTED if body["differs"] else 0
+
+
+def _tolerance(text: str | None) -> float | list[RankTrace] | None:
+    """Return a relative tolerance, or the trace that tells it."""
+    try:
+        tolerance = None if text is None else float(text)
+    except ValueError:
+        return read_trace(Path(str(text)))
+    if tolerance is not None and not 0 < tolerance < 1:
+        raise UsageError(f"--tolerance {text}: must be a number between 0 and 1, or a trace")
+    return tolerance
 
 
 def _recorded(args: Namespace) -> list[RankTrace]:
@@ -97,10 +111,24 @@ def of_replicas(traces: Sequence[RankTrace]) -> Body:
     return {"differs": False, "sentence": text}
 
 
-def of_runs(first: Sequence[RankTrace], second: Sequence[RankTrace]) -> Body:
-    """Return the answer for two runs. Raises DapMuxError where they have no rank in common."""
-    from dap_mux.pure.insight.numerics.diverge_runs import first_parting
+def of_runs(
+    first: Sequence[RankTrace],
+    second: Sequence[RankTrace],
+    tolerance: float | Sequence[RankTrace] | None = None,
+) -> Body:
+    """Return the answer for two runs: bitwise, or by values where they have other ranks.
 
+    Raises DapMuxError where they have no rank, or no value, in common.
+    """
+    from dap_mux.pure.insight.numerics.diverge_runs import first_parting
+    from dap_mux.pure.insight.numerics.diverge_values import first_beyond, have_values
+
+    others = len(first) != len(second) and have_values(first) and have_values(second)
+    if tolerance is not None or others:
+        beyond = first_beyond(first, second, tolerance)
+        if isinstance(beyond, str):
+            return {"differs": False, "sentence": beyond}
+        return {"differs": True, **msgspec.to_builtins(beyond)}
     common = {trace.rank for trace in first} & {trace.rank for trace in second}
     if not common:
         raise DapMuxError("the two runs have no rank in common")

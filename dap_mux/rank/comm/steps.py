@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from dap_mux.rank.comm.looks import can_look, fingerprint, fingerprint_of_part, unseen
 from dap_mux.rank.comm.record import place_of
+from dap_mux.rank.comm.sums import sums_of
 
 if TYPE_CHECKING:  # a rank may have Python 3.8
     from collections.abc import Callable
@@ -28,12 +29,12 @@ class Step:
     where `step()` was called. A name ends in `@1` or the like where its rank has only that shard.
     `tensors`: the addresses of gradients. Of the first step only, `constant`: parameters whose
     elements are all the same; `groups`: the names of the groups in which DDP keeps them equal, ""
-    where it ignores them.
+    where it ignores them. `sums`: of values, by `before`, `gradients` and `after`, where asked.
     """
 
     __slots__ = (
         "after", "before", "constant", "gradients", "groups", "number", "optimizer", "place",
-        "tensors",
+        "sums", "tensors",
     )  # fmt: skip
 
     def __init__(self, number: int, optimizer: str, place: str) -> None:
@@ -46,6 +47,7 @@ class Step:
         self.tensors: dict[str, int] = {}
         self.constant: list[str] = []
         self.groups: dict[str, str] = {}
+        self.sums: dict[str, dict[str, list[float]]] = {}
 
 
 class Steps:
@@ -62,6 +64,8 @@ class Steps:
         self.mode = "time"
         self.whole = False
         """Whether `before` is known of each step."""
+        self.sums = False
+        """Whether `sums` are."""
         self._record = record
         self._fails = fails
         self._names: dict[int, str] = {}  # of parameters, by their identities
@@ -89,6 +93,14 @@ class Steps:
                 given = [(name, each.grad) for name, each in parameters if each.grad is not None]
                 now.gradients = {name: _hash_or_zero(gradient) for name, gradient in given}
                 now.tensors = {name: _address(gradient) for name, gradient in given}
+                if self.sums:
+                    now.sums["before"] = _sums(parameters if is_first else [])
+                    alike = [
+                        (name, each.grad)
+                        for name, each in parameters
+                        if each.grad is not None and shard_of(each.grad) == shard_of(each)
+                    ]
+                    now.sums["gradients"] = _sums(alike)
             self._show("gradient", now, optimizer)
         except Exception as error:  # noqa: BLE001  (the program goes on)
             self._fails(error)
@@ -105,7 +117,10 @@ class Steps:
                 return
             if self.mode == "hash":
                 turn = self._turns[id(optimizer)] = self._turns.get(id(optimizer), -1) + 1
-                now.after = {name: self._after(each, turn) for name, each in self._named(optimizer)}
+                parameters = [*self._named(optimizer)]
+                now.after = {name: self._after(each, turn) for name, each in parameters}
+                if self.sums:
+                    now.sums["after"] = _sums(parameters)
             self._show("parameter", now, optimizer)
             self.last.append(now)
             self._record.step += 1
@@ -185,6 +200,10 @@ def _local(tensor: Any) -> Any:
 def _hash(tensor: Any) -> str:
     with unseen():
         return fingerprint(_local(tensor))
+
+
+def _sums(named: list[tuple[str, Any]]) -> dict[str, list[float]]:
+    return {name: sums_of(each) for name, each in named}
 
 
 _zeros: dict[tuple[Any, Any], str] = {}

@@ -265,6 +265,7 @@ def _trace_torch(watch: Watch) -> None:
         return
     if _state.steps is not None:
         _state.steps.ended.append(trace.step)
+        _state.steps.sums = True
     if _state.mode == OPERATIONS:
         _state.operations = Operations(trace.add, watch.fails)
 

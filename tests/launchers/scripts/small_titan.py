@@ -1,4 +1,4 @@
-"""As torchtitan trains: FSDP2 and tensor parallelism on a mesh of 2 x 2, norms on each rank.
+"""As torchtitan trains: FSDP2 and tensor parallelism on a mesh of 2 x 2, or one rank as 1 x 1.
 
 `--by-rank`: from step 2 on each rank draws its own batch, also where two share one model.
 """
@@ -53,13 +53,14 @@ class Model(nn.Module):
 
 
 def batch_of(seed: int) -> torch.Tensor:
-    """Four sentences of words that follow each other."""
+    """Eight sentences of words that follow each other."""
     generator = torch.Generator().manual_seed(seed)
-    return torch.randint(4, (4, 17), generator=generator).cumsum(1) % WORDS
+    return torch.randint(4, (8, 17), generator=generator).cumsum(1) % WORDS
 
 
 dist.init_process_group("gloo")
-mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("dp", "tp"))
+side = 2 if dist.get_world_size() == 4 else 1
+mesh = init_device_mesh("cpu", (side, side), mesh_dim_names=("dp", "tp"))
 torch.manual_seed(0)
 model = Model()
 for layer in model.layers.values():
@@ -69,10 +70,10 @@ for layer in model.layers.values():
 fully_shard(model, mesh=mesh["dp"])
 optimizer = torch.optim.AdamW(model.parameters(), lr=0.003)
 for step in range(STEPS):
-    shard = mesh["dp"].get_local_rank()
+    seed = 10 * step
     if "--by-rank" in sys.argv and step >= 2:
-        shard = dist.get_rank()
-    batch = batch_of(10 * step + shard)
+        seed += dist.get_rank()
+    batch = batch_of(seed)[mesh["dp"].get_local_rank() :: side]
     scores = model(batch[:, :-1])
     loss = nn.functional.cross_entropy(scores.flatten(0, 1), batch[:, 1:].flatten())
     loss.backward()

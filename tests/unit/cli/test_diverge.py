@@ -74,6 +74,20 @@ def test_what_is_no_trace_is_refused(
     assert message in capsys.readouterr().err
 
 
+def test_a_tolerance_needs_two_runs_with_values(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    a, b = write(tmp_path / "a", "w1", "w1"), write(tmp_path / "b", "w1")
+    assert main(["diverge", str(a), str(b), "--tolerance", "0.1"]) == 1
+    assert "no parameter in common whose values are recorded" in capsys.readouterr().err
+    assert main(["diverge", str(a), "--tolerance", "0.1"]) == 2
+    assert "--tolerance 0.1: only for two runs" in capsys.readouterr().err
+    assert main(["diverge", str(a), str(b), "--tolerance", "7"]) == 2
+    assert "--tolerance 7: must be a number between 0 and 1" in capsys.readouterr().err
+    assert main(["diverge", str(a), str(b), "--tolerance", "c"]) == 1
+    assert "c: no folder that `run --comm-file` has written" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -137,6 +137,7 @@ class Step(Struct, tag_field="kind", tag="step"):
     tensors: dict[str, int] = field(default_factory=dict)
     constant: list[str] = field(default_factory=list)
     groups: dict[str, str] = field(default_factory=dict)
+    sums: dict[str, dict[str, list[float]]] = field(default_factory=dict)
     calls: dict[str, int] = field(default_factory=dict)
     order: tuple[int, int] = (0, 0)
 
