@@ -330,6 +330,8 @@ class Engine:
         problem = event.problem
         if event.settings:
             self.core.adopt(event.settings)
+            if event.settings.replays:
+                self.capabilities.adopted()
         if isinstance(problem, Exception):
             problem = self.core.fault(problem)
         self.attach.ranks_found(event.number, problem)

@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from dap_mux.engine import inputs
+from dap_mux.engine import Settings, inputs
 from dap_mux.pure.remote import REPLAY_PLACE
 from tests.engine.conftest import Play
-from tests.engine.scenes import LINE, attached, states
+from tests.engine.scenes import LINE, attached, introduced, states
 
 
 def test_restart(play: Play) -> None:
@@ -131,3 +131,13 @@ class TestOfAReplay:
         """It has no places."""
         client = attached(play(1, owns_job=True), command="launch")
         assert "only in a replay" in client.ask("restart", to="call:3").refusal
+
+    def test_a_second_client_before_its_rank_speaks(self, play: Play) -> None:
+        """The first is told of steps back, though what the second is offered has them already."""
+        book = play(1, ranks_from_client=True)
+        first = introduced(book, "first")
+        book.feed(inputs.RanksFound(0, "", Settings(owns_job=True, replays=True)))
+        introduced(book, "second")
+        book.pump()
+        (told,) = first.of("capabilities")
+        assert told["capabilities"]["supportsStepBack"]

@@ -294,6 +294,10 @@ class Capabilities:
         self._seen.append(offers)
         self._tell_change()
 
+    def adopted(self) -> None:
+        """The session is a replay: say so before another client's `initialize` counts as told."""
+        self._tell_change()
+
     def rank_known(self, traits: Traits) -> None:
         """A rank is known: where its framework swallows exceptions, a client should choose that.
 

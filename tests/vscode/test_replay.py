@@ -1,0 +1,42 @@
+"""One rank of a job that has ended, replayed in a real VS Code: F5, a breakpoint, and back."""
+
+from __future__ import annotations
+
+import json
+from typing import Final
+
+import pytest
+
+from tests.launchers.test_replay import took
+from tests.launchers.test_replay_at import ADDS, BACKWARD, STEPS
+from tests.support.processes.commands import User
+from tests.vscode.code_server import CodeServer
+from tests.vscode.scene import IN_A_WINDOW, OpenWindow
+from tests.vscode.workbench import CALL_STACK, VARIABLES
+
+pytestmark = [*IN_A_WINDOW, pytest.mark.heavy]
+LOCALS: Final = "Scope Locals"
+
+
+async def test_a_launch_replays_a_rank_and_goes_back_to_the_call_before(
+    user: User, own_server: CodeServer, open_window: OpenWindow
+) -> None:
+    """It needs no launcher, and no program but what the file names."""
+    await took(user)
+    file = "${workspaceFolder}/r2.rank"
+    one = {"name": "Replay", "type": "dap-mux", "request": "launch", "replay": file, "replayAt": 3}
+    (user.folder / ".vscode").mkdir()
+    launch = {"version": "0.2.0", "configurations": [one]}
+    (user.folder / ".vscode/launch.json").write_text(json.dumps(launch), "utf-8")
+    window = await open_window(own_server)
+    await window.toggle_breakpoint("train.py", ADDS)
+    await window.start("Replay")
+    await window.stands_at(STEPS)
+    await window.has(CALL_STACK, f"Stack Frame main, line {STEPS}, train.py")
+    await window.has(VARIABLES, "number = 5", inside=[LOCALS])
+    await window.control("step-back")
+    await window.stands_at(BACKWARD)
+    await window.control("continue")
+    await window.stands_at(ADDS)
+    await window.has(VARIABLES, "number = 5", inside=[LOCALS])
+    await window.leave()
