@@ -49,6 +49,11 @@ async def test_a_rank_is_alone_what_it_was_and_parts_where_it_is_changed(user: U
     assert re.search(rf"all_reduce at \S*other\.py:{at} main sends other values than", output)
     assert "other.py is not the file that was run then; --go-on gives it" in output
     assert "next    dap-mux replay --console" in output
+    user.script(SCRIPT.read_text("utf-8").replace("manual_seed(100", "manual_seed(101"), "seed.py")
+    reasons = r"seed\.py is not the file that was run then; the random state of torch is another "
+    assert re.search(
+        rf"{reasons}from call \d+ on; --go", await replayed(user, "r2.rank", "--", "seed.py")
+    )
     output = await replayed(user, "--go-on", "r2.rank", "--", "other.py")
     assert learnt in output, "all that it has learnt came from others"
 

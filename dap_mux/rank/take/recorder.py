@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from dap_mux.rank.comm.looks import bytes_of
 from dap_mux.rank.comm.record import C10D, Call
 from dap_mux.rank.take.rank_file import CALL, RECEIVED, Writer, digest_of, joined
+from dap_mux.rank.take.reasons import Remarks
 
 if TYPE_CHECKING:  # a rank may have Python 3.8
     from collections.abc import Callable
@@ -55,6 +56,7 @@ class Recorder:
         self._orders: dict[int, int] = {}
         self._path, self._limit, self._log = path, limit, log
         self._step = 0
+        self._remarks = Remarks()
 
     def follow(self, watch: Any) -> None:
         """Begin."""
@@ -74,7 +76,7 @@ class Recorder:
                 return
             self._order += 1
             self._orders[id(call)] = order = self._order
-            self._add(CALL, lambda: _json(order, call, outputs))
+            self._add(CALL, lambda: _json(order, call, outputs, self._remarks.on(call)))
 
     def _add(self, what: int, data: Callable[[], bytes]) -> None:
         """Write a block; where that fails, the rank goes on and is taken no further."""
@@ -124,7 +126,7 @@ class Recorder:
         return (*result[:-1], work.boxed())
 
 
-def _json(order: int, call: Call, outputs: list[Any]) -> bytes:
+def _json(order: int, call: Call, outputs: list[Any], remarks: dict[str, Any]) -> bytes:
     said = {
         "order": order,
         "group": call.group[0],
@@ -135,6 +137,7 @@ def _json(order: int, call: Call, outputs: list[Any]) -> bytes:
         "step": call.step,
         "sent": call.inputs,
         "outputs": [[str(each.dtype), [*each.shape]] for each in outputs],
+        **remarks,
     }
     return json.dumps(said).encode()
 

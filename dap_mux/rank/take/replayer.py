@@ -16,7 +16,8 @@ from dap_mux.rank.comm.operators import NONE, OPERATORS, tensors_in
 from dap_mux.rank.comm.record import C10D, Call, Record
 from dap_mux.rank.comm.steps import Steps
 from dap_mux.rank.take.halt import Halt
-from dap_mux.rank.take.rank_file import RankFile, Taken, digest_of
+from dap_mux.rank.take.rank_file import RankFile, Taken
+from dap_mux.rank.take.reasons import Reasons
 
 
 class Parted(RuntimeError):
@@ -38,11 +39,13 @@ class Replayer:
             self._left[taken.call["group"], is_p2p].append(taken)
         self._last: Taken | None = None
         self._before = 0
+        self._reasons = Reasons(file.head)
         self._library: Any = None
 
     def begin(self) -> None:
         """Take torch.distributed's place; it has been imported, and no group made."""
         _replayers.append(self)
+        restore_random_state(self._file.head)  # it was written down here
         torch: Any = sys.modules["torch"]
         c10d: Any = sys.modules[C10D]
         self.record = Record()
@@ -134,6 +137,7 @@ class Replayer:
             raise Parted(f"{_said(call)}: the record has no more calls{self._after()}")
         taken = left.popleft()
         then = taken.call
+        self._reasons.note(then, call)
         at = f"; --at call:{then['order']} stops before it"
         now = [[str(each.dtype), [*each.shape]] for each in outputs]
         if (then["operator"], then["outputs"]) != (call.operator, now):
@@ -154,8 +158,7 @@ class Replayer:
         if self._last is None:
             return ""
         last = self._last.call
-        changed = digest_of(sys.argv[0]) != self._file.head["digest"]
-        why = f"; {sys.argv[0]} is not the file that was run then" if changed else ""
+        why = self._reasons.known()
         return f"; the last equal call is {last['order']}, {last['kind']} at {last['place']}{why}"
 
 
@@ -185,6 +188,11 @@ def restore_surroundings(head: dict[str, Any], environment: dict[str, str]) -> N
     """Give this process variables and the random state of the rank. Raises ValueError."""
     os.environ.update(environment)
     os.environ.update(RANK=str(head["rank"]), WORLD_SIZE=str(head["world"]))
+    restore_random_state(head)
+
+
+def restore_random_state(head: dict[str, Any]) -> None:
+    """Give Python's random numbers the state that they had. Raises ValueError."""
     try:
         version, numbers, gauss = head["random"]["python"]
         random.setstate((version, tuple(numbers), gauss))
