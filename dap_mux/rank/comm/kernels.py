@@ -14,6 +14,7 @@ from dap_mux.rank.comm.record import C10D, Call, Record
 
 if TYPE_CHECKING:  # a rank may have Python 3.8
     from collections.abc import Callable
+    from types import CodeType
 
     Sending = Callable[[Call, list[Any]], object]
     """Told before the backend's kernel takes a call: it, and its inputs that are not finite."""
@@ -29,6 +30,8 @@ LAYER = "BackendSelect"
 
 BACKWARD = "_engine_run_backward"
 """The function of torch's that calls DDP's reducer, in C++."""
+COALESCED = "_broadcast_coalesced"
+"""The function in C++ that waits for its broadcasts itself, those of DDP's buffers."""
 
 
 class Watch:
@@ -67,13 +70,12 @@ class Watch:
         at, record, redispatch = names.index("process_group"), self.record, overload.redispatch
 
         def kernel(keys: Any, *arguments: Any, **named: Any) -> Any:
-            call, in_backward = None, False
+            call, caller = None, sys._getframe(1).f_code  # noqa: SLF001
             try:
                 call = record.enter(name, at, arguments)
-                in_backward = sys._getframe(1).f_code.co_name == BACKWARD  # noqa: SLF001
                 if self.mode != "time":
                     self._look(call, arguments)
-                    if in_backward and self.mode == "hash":
+                    if caller.co_name == BACKWARD and self.mode == "hash":
                         call.written = []  # DDP's buckets: the step hashes the gradients in them
             except Exception as error:  # noqa: BLE001  (the program's call goes on)
                 self.fails(error)
@@ -85,16 +87,21 @@ class Watch:
                 raise
             if call is None:
                 return result
-            return self._left(call, result, in_backward)
+            return self._left(call, result, caller)
 
         return kernel
 
-    def _left(self, call: Call, result: Any, in_backward: bool) -> Any:
+    def _left(self, call: Call, result: Any, caller: CodeType) -> Any:
         """Note what the backend has returned; return what the caller is given."""
         try:
             self.record.leave(call, result)
-            if self.taker is not None and call.written and in_backward:
-                result = self.taker.wrapped(call, result)
+            if self.taker is not None and call.written:
+                if caller.co_name == BACKWARD:
+                    result = self.taker.wrapped(call, result)
+                elif COALESCED in caller.co_names and call.work is not None:
+                    # A lone buffer is sent as it is, and BatchNorm counts its batches in it
+                    # before any later call could take what was received.
+                    call.work.wait()
         except Exception as error:  # noqa: BLE001
             self.fails(error)
         call.returned = True

@@ -41,6 +41,12 @@ class Method(NamedTuple):
     peer: str = ""
     root: bool = False
 
+    def given(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
+        """Return a call's arguments by their names, those behind `names` but for a status."""
+        found = dict(zip(self.names, arguments))  # noqa: B905  (Python 3.8)
+        found.update(("status", each) for each in arguments if type(each).__name__ == "Status")
+        return {**found, **named}
+
 
 _EXCHANGE = ("dest", "sendtag", "recvbuf", "source")
 _ROOTED = ("sendbuf", "recvbuf", "root")
@@ -107,7 +113,7 @@ class MpiCall(Call):
         if self.operator[0].islower():
             content: Any = pickle.dumps(value)
         else:
-            content = memoryview(_array(value))
+            content = memoryview(array_of(value))
             content = content if content.c_contiguous else content.tobytes()
         return blake2b(content, digest_size=8).hexdigest()
 
@@ -135,7 +141,7 @@ class MpiRecord(Record):
     def begin(self, name: str, comm: Any, peer: int) -> MpiCall:
         """Note that a call begins."""
         order, group = self._turn(), self.name_of(comm)
-        key = group[0], bool(METHODS[name].peer)
+        key = group[0], name in METHODS and bool(METHODS[name].peer)
         call = MpiCall(name, group, next(self._numbers.setdefault(key, count(1))))
         call.order, call.peer = order, max(peer, NONE)  # MPI's numbers for any source are lower
         return self._add(order, key, call)
@@ -159,30 +165,33 @@ class MpiWatch:
         self.record = MpiRecord()
         self.mode = mode
         self.sending: list[Sending] = []
+        self.taker: Any = None
         self._log: Callable[[str], object] | None = log
         mpi: Any = sys.modules[MPI]
         self._request, self._in_place = mpi.Request, mpi.IN_PLACE
         self._theirs: list[tuple[Any, str, Any]] = []
         for kind in (mpi.Comm, mpi.Intracomm):
-            names = _names_of(kind)
+            names = names_of(kind)
             for name in METHODS.keys() & names.keys():
                 self._theirs.append((kind, name, names[name]))
             for free in {"Free", "Disconnect", "free"} & names.keys():
                 self._theirs.append((kind, free, names[free]))
         for kind, name, method in self._theirs:
             made = self._watched(name, method) if name in METHODS else self._freed(method)
-            _names_of(kind)[name] = made
+            names_of(kind)[name] = made
         self._changed()
 
     def _watched(self, name: str, method: Any) -> Callable[..., Any]:
         described = METHODS[name]
 
         def call(comm: Any, *arguments: Any, **named: Any) -> Any:
-            one = None
+            one, given = None, {}
             try:
-                given = {**dict(zip(described.names, arguments)), **named}  # noqa: B905
+                given = described.given(arguments, named)
                 one = self.record.begin(name, comm, int(given.get(described.peer, NONE)))
                 self._look(one, described, given, comm)
+                if self.taker is not None:
+                    self.taker.enter(one, given, described)
             except Exception as error:  # noqa: BLE001  (the program's call goes on)
                 self.fails(error)
             try:
@@ -192,30 +201,29 @@ class MpiWatch:
                     one.returned = True
                 raise
             if one is not None:
-                self._over(one, described, result)
+                self._over(one, described, given, result)
             return result
 
         return call
 
     def _look(self, call: MpiCall, method: Method, given: dict[str, Any], comm: Any) -> None:
-        sent, received = given.get(method.input), given.get(method.output)
-        if method.root and comm.Get_rank() != int(given.get("root", 0)):
-            sent = None
-        sent = received if sent is self._in_place else sent
-        array = _array(received if sent is None else sent)
+        sent, received = sent_of(method, given, comm, self._in_place), given.get(method.output)
+        array = array_of(received if sent is None else sent)
         if array is not None:
             call.shape = tuple(getattr(array, "shape", ()))
             call.dtype = getattr(array, "dtype", type(array).__name__)
-        if self.mode == "hash":
+        if self.mode in ("hash", "take"):
             call.inputs = [] if sent is None else [call.digest(sent)]
             call.written = [] if received is None else [received]
         if sent is not None and (self.mode == "finite" or self.sending):
-            call.finite = is_finite(_array(sent))
+            call.finite = is_finite(array_of(sent))
             for tell in [*self.sending] if not call.finite else ():
                 tell(call, [sent])
 
-    def _over(self, call: MpiCall, method: Method, result: Any) -> None:
+    def _over(self, call: MpiCall, method: Method, given: dict[str, Any], result: Any) -> None:
         try:
+            if self.taker is not None:
+                self.taker.left(call, method, given, result)
             request = result if isinstance(result, self._request) else None
             if self.mode == "hash" and not method.output and result is not None:
                 call.written = [] if request is not None else [result]
@@ -242,7 +250,7 @@ class MpiWatch:
     def end(self) -> None:
         """Give mpi4py its own methods back."""
         for kind, name, method in self._theirs:
-            _names_of(kind)[name] = method
+            names_of(kind)[name] = method
         self._changed()
 
     def _changed(self) -> None:
@@ -250,12 +258,20 @@ class MpiWatch:
             ctypes.pythonapi.PyType_Modified(ctypes.py_object(kind))
 
 
-def _names_of(kind: Any) -> dict[str, Any]:
+def names_of(kind: Any) -> dict[str, Any]:
     """Return the dict of an extension type. Raises StopIteration where Python hides it."""
     return next(each for each in gc.get_referents(kind.__dict__) if type(each) is dict)
 
 
-def _array(value: Any) -> Any:
+def sent_of(method: Method, given: dict[str, Any], comm: Any, in_place: Any) -> Any:
+    """Return the buffer or the object that a call sends, None where it sends none."""
+    sent = given.get(method.input)
+    if method.root and comm.Get_rank() != int(given.get("root", 0)):
+        return None
+    return given.get(method.output) if sent is in_place else sent
+
+
+def array_of(value: Any) -> Any:
     """Return what a buffer's specification, such as `[array, count, type]`, is of."""
     is_specification = isinstance(value, (list, tuple)) and value and hasattr(value[0], "__len__")
     return value[0] if is_specification else value

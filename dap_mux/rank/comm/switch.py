@@ -41,6 +41,7 @@ class _State:
         self.mpi_finder: _Finder | None = None
         self.guards: dict[str, Any] = {}
         self.waiting: list[Callable[[], object]] = []
+        self.waiting_for_mpi: list[Callable[[], object]] = []
 
 
 _state = _State()
@@ -96,7 +97,12 @@ def when_started(call: Callable[[], object]) -> None:
     """Call this once the watch has begun, or at its place in a replay."""
     _state.waiting.append(call)
     if _state.watch is not None:
-        _call_waiting()
+        _call_waiting(_state.waiting)
+
+
+def when_mpi(call: Callable[[], object]) -> None:
+    """Call this once mpi4py's communicators are watched, or in their watch's place in a replay."""
+    _state.waiting_for_mpi.append(call)
 
 
 def guard(name: str, guard: Any, log: Callable[[str], object]) -> None:
@@ -183,7 +189,9 @@ def _watch_mpi(log: Callable[[str], object]) -> None:
         _state.mpi.mode = mode
     elif MPI in sys.modules:
         try:
-            _start_mpi(MpiWatch(mode, log))
+            if mode != "replay":
+                _start_mpi(MpiWatch(mode, log))
+            _call_waiting(_state.waiting_for_mpi)
         except Exception as error:  # noqa: BLE001  (private parts of mpi4py: the job goes on)
             is_other = threading.current_thread() is not threading.main_thread()
             if is_other and _is_importing(MPI):  # no finder is asked for it any more
@@ -225,14 +233,14 @@ def _start(log: Callable[[str], object]) -> None:
     _forget_finder()
     try:
         if _state.mode == "replay":
-            _call_waiting()
+            _call_waiting(_state.waiting)
             return
         _state.watch = watch = Watch(_state.mode, log)
         if "torch.optim.optimizer" in sys.modules:
             _state.steps = Steps(watch.record, watch.fails)
         _take_mode()
         _trace_torch(watch)
-        _call_waiting()
+        _call_waiting(_state.waiting)
         for each in [*_state.guards.values()]:
             each.begin()
         atexit.register(end)  # works are let go of while torch is still whole
@@ -242,10 +250,9 @@ def _start(log: Callable[[str], object]) -> None:
         log(f"records no communication calls with torch {version}: {type(error).__name__}: {error}")
 
 
-def _call_waiting() -> None:
-    waiting, _state.waiting = _state.waiting, []
-    for call in waiting:
-        call()
+def _call_waiting(waiting: list[Callable[[], object]]) -> None:
+    while waiting:
+        waiting.pop(0)()
 
 
 def _begin_trace(record: Record) -> Trace | None:

@@ -10,6 +10,7 @@ from dap_mux.rank.comm import switch
 from dap_mux.rank.environ import GO_ON, REPLAY, REPLAY_AT, TAKE, TAKE_LIMIT, TAKE_TO
 from dap_mux.rank.redaction import redacted
 from dap_mux.rank.take.halt import Halt
+from dap_mux.rank.take.mpi import MpiReplayer, MpiTaker
 from dap_mux.rank.take.rank_file import LAST, NotARankFile, RankFile, place_of
 from dap_mux.rank.take.recorder import NO_LIMIT, Recorder
 from dap_mux.rank.take.replayer import Replayer, restore_surroundings
@@ -20,7 +21,8 @@ if TYPE_CHECKING:  # a rank may have Python 3.8
     from dap_mux.rank.environ import Place
 
 LEFT_OUT = re.compile(
-    r"DAP_MUX_|DEBUG|LD_|DYLD_|PATH\Z|PYTHON|MASTER_|TORCHELASTIC_|PWD\Z|OLDPWD\Z|_\Z|SHLVL\Z"
+    r"DAP_MUX_|DEBUG|LD_|DYLD_|PATH\Z|PYTHON|MASTER_|TORCHELASTIC_|PWD\Z|OLDPWD\Z|_\Z|SHLVL\Z|"
+    r"PMIX_|PMI_|PRTE_|HYDRA_|OPAL_|OMPI_(?!COMM_WORLD_)"
 )
 """Variables that are of the job's machine, or ours."""
 
@@ -42,8 +44,10 @@ def begin(place: Place, log: Callable[[str], object]) -> Halt | None:
             f"replays rank {file.head['rank']} of {file.head['world']}: {len(file.calls)} calls"
             + (" (the file's end is missing)" if file.cut else "")
         )
-        halt = _halt(file, os.environ.pop(REPLAY_AT, ""), log)
-        switch.when_started(Replayer(file, halt, log, goes_on=goes_on).begin)
+        halt, head = _halt(file, os.environ.pop(REPLAY_AT, ""), log), file.head
+        replayer = Replayer(file, halt, log, goes_on=goes_on)
+        switch.when_started(replayer.begin)
+        switch.when_mpi(lambda: MpiReplayer(replayer, head["rank"], head["world"]))
         switch.begin("replay", log)
         return halt
     rank = place.rank if place.rank is not None else -1  # a launcher's own process
@@ -52,11 +56,22 @@ def begin(place: Place, log: Callable[[str], object]) -> Halt | None:
     if path:
         limit = int(os.environ.get(TAKE_LIMIT, "0")) or NO_LIMIT
 
-        def take() -> None:
-            recorder = Recorder(path, rank, place.world_size or 1, _environment(), limit, log)
-            recorder.follow(switch.watch())
+        made: list[Recorder] = []
 
-        switch.when_started(take)
+        def recorder() -> Recorder:
+            """Make it once a library is there that communicates."""
+            if not made:
+                size = place.world_size or 1
+                made.append(Recorder(path, rank, size, _environment(), limit, log))
+            return made[0]
+
+        def take_mpi() -> None:
+            watch = switch.mpi()
+            assert watch is not None
+            watch.taker = MpiTaker(recorder(), watch)
+
+        switch.when_started(lambda: recorder().follow(switch.watch()))
+        switch.when_mpi(take_mpi)
         switch.begin("take", log)
     return None
 

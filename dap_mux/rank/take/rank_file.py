@@ -6,11 +6,13 @@ import json
 import os
 import re
 import struct
+import threading
 import zlib
 from collections.abc import Iterator
 from hashlib import sha256
 from typing import Any, BinaryIO, NamedTuple
 
+from dap_mux.rank.comm.mpi import METHODS
 from dap_mux.rank.comm.operators import OPERATORS
 
 MAGIC = b"dap-mux rank 1\n"
@@ -19,6 +21,11 @@ BLOCK = struct.Struct("!IIB")
 HEAD, CALL, RECEIVED = range(3)
 ORDER = struct.Struct("!IQ")
 """Before what a call has received: how many parts, and which call; then the length of each part."""
+MAKING = ("Split", "Dup", "Clone", "Split_type")
+"""Methods of mpi4py that make communicators."""
+ANY_SOURCE = "recv_any_source_"
+SOURCE = struct.Struct("!q")
+"""The last part of what ANY_SOURCE has received: the sender's number in the group."""
 HEAD_FIELDS = {
     **dict.fromkeys(("rank", "world"), int),
     **dict.fromkeys(("argv", "program"), list),
@@ -29,6 +36,7 @@ CALL_FIELDS = {
     **dict.fromkeys(("order", "number", "step"), int),
     **dict.fromkeys(("group", "operator", "kind", "place"), str),
     **dict.fromkeys(("sent", "outputs"), list),
+    "main": bool,
 }
 PACKED = 0x80
 """Added to what it is where the block is packed by zlib."""
@@ -186,7 +194,8 @@ def _checked(data: bytes, fields: dict[str, type]) -> dict[str, Any]:
     for name, kind in fields.items():
         if not isinstance(found, dict) or not isinstance(found.get(name), kind):
             raise NotARankFile(f"a block has no {name}, or one that is no {kind.__name__}")
-    if found.get("operator", "send") not in OPERATORS:
+    known = (*METHODS, *MAKING) if found.get("carrier") else OPERATORS
+    if found.get("operator", "send") not in known and "operator" in fields:
         raise NotARankFile(f"there is no operator {found['operator'][:80]!r}")
     return dict(found)
 
@@ -216,6 +225,11 @@ def digest_of(path: str) -> str:
             return sha256(file.read()).hexdigest()
     except OSError:
         return ""
+
+
+def is_main() -> bool:
+    """Whether this is the main thread, whose calls are in the program's order."""
+    return threading.current_thread() is threading.main_thread()
 
 
 def joined(order: int, parts: list[bytes]) -> bytes:

@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 from dap_mux.rank.comm.looks import bytes_of
 from dap_mux.rank.comm.record import C10D, Call
-from dap_mux.rank.take.rank_file import CALL, RECEIVED, Writer, digest_of, joined
+from dap_mux.rank.take.rank_file import (
+    ANY_SOURCE,
+    CALL,
+    RECEIVED,
+    SOURCE,
+    Writer,
+    digest_of,
+    is_main,
+    joined,
+)
 from dap_mux.rank.take.reasons import Remarks
 
 if TYPE_CHECKING:  # a rank may have Python 3.8
@@ -57,12 +66,12 @@ class Recorder:
         self._path, self._limit, self._log = path, limit, log
         self._step = 0
         self._remarks = Remarks()
+        atexit.register(self.end)
 
     def follow(self, watch: Any) -> None:
         """Begin."""
         watch.taker = self
         watch.record.taken.append(self.received)
-        atexit.register(self.end)
 
     def end(self) -> None:
         """Say what was written."""
@@ -70,13 +79,18 @@ class Recorder:
             self._log(f"is taken to {self._path}: {self._order} calls, {self._writer.bytes} bytes")
 
     def enter(self, call: Call, outputs: list[Any]) -> None:
-        """A call begins."""
+        """A call of torch's begins."""
+        self.begin(call, [[str(each.dtype), [*each.shape]] for each in outputs])
+
+    def begin(self, call: Call, outputs: list[list[Any]], **more: str) -> None:
+        """A call begins; `outputs`: what each is of, and its shape."""
         with self._writing:
             if not self._goes_on(call):
                 return
             self._order += 1
             self._orders[id(call)] = order = self._order
-            self._add(CALL, lambda: _json(order, call, outputs, self._remarks.on(call)))
+            remarks = self._remarks.on
+            self._add(CALL, lambda: _json(order, call, outputs, {**remarks(call), **more}))
 
     def _add(self, what: int, data: Callable[[], bytes]) -> None:
         """Write a block; where that fails, the rank goes on and is taken no further."""
@@ -103,10 +117,17 @@ class Recorder:
 
     def received(self, call: Call, outputs: list[Any]) -> None:
         """A call's outputs are there, and nobody has used them yet."""
+        self._write(call, lambda: _parts(call, outputs))
+
+    def write(self, call: Call, parts: list[bytes]) -> None:
+        """Write what a call has received."""
+        self._write(call, lambda: parts)
+
+    def _write(self, call: Call, parts: Callable[[], list[bytes]]) -> None:
         with self._writing:
             order = self._orders.pop(id(call), None)
             if order is not None:
-                self._add(RECEIVED, lambda: joined(order, [*map(bytes_of, outputs)]))
+                self._add(RECEIVED, lambda: joined(order, parts()))
 
     def wrapped(self, call: Call, result: Any) -> Any:
         """Return what a call of DDP's reducer is given: nobody but C++ waits for its work.
@@ -126,7 +147,15 @@ class Recorder:
         return (*result[:-1], work.boxed())
 
 
-def _json(order: int, call: Call, outputs: list[Any], remarks: dict[str, Any]) -> bytes:
+def _parts(call: Call, outputs: list[Any]) -> list[bytes]:
+    """Return what was received, and at last from whom where anybody could have sent it."""
+    parts = [*map(bytes_of, outputs)]
+    if call.operator == ANY_SOURCE:
+        parts.append(SOURCE.pack(call.work._source_rank()))  # noqa: SLF001
+    return parts
+
+
+def _json(order: int, call: Call, outputs: list[list[Any]], more: dict[str, Any]) -> bytes:
     said = {
         "order": order,
         "group": call.group[0],
@@ -135,9 +164,10 @@ def _json(order: int, call: Call, outputs: list[Any], remarks: dict[str, Any]) -
         "kind": call.kind,
         "place": call.place,
         "step": call.step,
+        "main": is_main(),
         "sent": call.inputs,
-        "outputs": [[str(each.dtype), [*each.shape]] for each in outputs],
-        **remarks,
+        "outputs": outputs,
+        **more,
     }
     return json.dumps(said).encode()
 

@@ -16,7 +16,7 @@ from dap_mux.rank.comm.operators import NONE, OPERATORS, tensors_in
 from dap_mux.rank.comm.record import C10D, Call, Record
 from dap_mux.rank.comm.steps import Steps
 from dap_mux.rank.take.halt import Halt
-from dap_mux.rank.take.rank_file import RankFile, Taken
+from dap_mux.rank.take.rank_file import ANY_SOURCE, SOURCE, RankFile, Taken, is_main
 from dap_mux.rank.take.reasons import Reasons
 
 
@@ -35,12 +35,13 @@ class Replayer:
         self._goes_on = goes_on
         self._left: dict[tuple[str, bool], deque[Taken]] = defaultdict(deque)
         for taken in file.calls:
-            is_p2p = OPERATORS[taken.call["operator"]].is_p2p
-            self._left[taken.call["group"], is_p2p].append(taken)
+            call = taken.call
+            self._left[_line_of(call["operator"], call["group"], call["main"])].append(taken)
         self._last: Taken | None = None
         self._before = 0
         self._reasons = Reasons(file.head)
         self._library: Any = None
+        self._sources: dict[int, int] = {}  # who has sent what is at an address
 
     def begin(self) -> None:
         """Take torch.distributed's place; it has been imported, and no group made."""
@@ -53,6 +54,12 @@ class Replayer:
         if self._halt is not None:
             steps.ended.append(self._halt.stepped)
         self._replace_groups(torch, c10d)
+        sources = self._sources
+
+        def source_rank(work: Any) -> int:
+            return sources[work.get_future().value()[0].data_ptr()]
+
+        c10d.Work._source_rank = source_rank  # noqa: SLF001
         layer = getattr(torch._C.DispatchKey, LAYER)  # noqa: SLF001
         self._library = torch.library.Library("c10d", "IMPL")
         for name in OPERATORS:
@@ -94,16 +101,16 @@ class Replayer:
             call = self.record.enter(name, at, arguments)
             inputs = [] if operator.input == NONE else [*tensors_in(arguments[operator.input])]
             outputs = [] if operator.output == NONE else [*tensors_in(arguments[operator.output])]
-            taken = self._taken(call, inputs, outputs)
-            received = self._file.received(taken)
+            received = self._received(call, inputs, outputs)
             result = None
             if overload._schema.returns:  # noqa: SLF001
                 result = redispatch(keys.remove(layer), *arguments, **named)
             with unseen() as torch:
                 for tensor, data in zip(outputs, received):  # noqa: B905
                     _write(torch, tensor, data)
+                    if name == ANY_SOURCE:
+                        self._sources[tensor.data_ptr()] = SOURCE.unpack(received[-1])[0]
                 call.returned = True
-                self._before = taken.call["order"]
                 return self._answer(torch, result, outputs)
 
         return kernel
@@ -116,10 +123,21 @@ class Replayer:
         work = torch._C._distributed_c10d._create_work_from_future(done).boxed()  # noqa: SLF001
         return (*result[:-1], work) if isinstance(result, (list, tuple)) else work
 
-    def _taken(self, call: Call, inputs: list[Any], outputs: list[Any]) -> Taken:
-        """Return the call as it was recorded, once it may be answered. Raises Parted."""
+    def _received(self, call: Call, inputs: list[Any], outputs: list[Any]) -> list[bytes]:
+        """Return what the call received when it was recorded. Raises Parted."""
+        now = [[str(each.dtype), [*each.shape]] for each in outputs]
+        found = self.answer(call, lambda: [*map(fingerprint, inputs)], now)
+        if found is None:
+            said = _said(call, self._last)
+            raise Parted(f"{said}: here the record ends, before this call was over")
+        return found
+
+    def answer(
+        self, call: Call, sends: Callable[[], list[str]], now: list[list[Any]], carrier: str = ""
+    ) -> list[bytes] | None:
+        """Return what the call received, None where it never came. Raises Parted."""
         try:
-            taken = self._equal(call, inputs, outputs)
+            taken = self._equal(call, sends, now, carrier)
         except Parted:
             if self._halt is not None:
                 self._halt.end()  # before its place: the debugger shows the exception
@@ -128,30 +146,35 @@ class Replayer:
         if self._halt is not None:
             self._halt.before(taken)
         if taken.block is None:
-            raise Parted(f"{_said(call)}: here the record ends, before this call was over")
-        return taken
+            return None
+        self._before, self._last = taken.call["order"], taken
+        return self._file.received(taken)
 
-    def _equal(self, call: Call, inputs: list[Any], outputs: list[Any]) -> Taken:
-        left = self._left[call.group[0], OPERATORS[call.operator].is_p2p]
+    def _equal(
+        self, call: Call, sends: Callable[[], list[str]], now: list[list[Any]], carrier: str
+    ) -> Taken:
+        """Return the call as it was recorded. Raises Parted."""
+        left = self._left[_line_of(call.operator, call.group[0], is_main())]
         if not left:
-            raise Parted(f"{_said(call)}: the record has no more calls{self._after()}")
+            ends = not any(self._left.values())
+            more = "here the record ends" if ends else "the record has no more"
+            raise Parted(f"{_said(call, self._last)}: {more}{self._after()}")
         taken = left.popleft()
-        then = taken.call
+        then, said = taken.call, _said(call, taken)
         self._reasons.note(then, call)
         at = f"; --at call:{then['order']} stops before it"
-        now = [[str(each.dtype), [*each.shape]] for each in outputs]
-        if (then["operator"], then["outputs"]) != (call.operator, now):
+        here = call.operator, call.group[0], now, carrier
+        if here != (then["operator"], then["group"], then["outputs"], then.get("carrier", "")):
             raise Parted(
-                f"{_said(call)} of {_shapes(now)}, the record has {then['kind']} of "
-                f"{_shapes(then['outputs'])} at {then['place']}{self._after()}{at}"
+                f"{said}{_shapes(now)}, the record has {then['kind']}{_shapes(then['outputs'])} "
+                f"of group {then['group']} at {then['place']}{self._after()}{at}"
             )
-        sent = [*map(fingerprint, inputs)] if then["sent"] else []
+        sent = sends() if then["sent"] else []
         if sent != then["sent"] and not self._goes_on:
             raise Parted(
-                f"{_said(call)} sends other values than it sent then, at {then['place']} in step "
-                f"{then['step']}{self._after()}; --go-on gives it what it received then{at}"
+                f"{said} sends other values than it sent then, at {then['place']}{self._after()}; "
+                f"--go-on gives it what it received then{at}"
             )
-        self._last = taken
         return taken
 
     def _after(self) -> str:
@@ -170,12 +193,20 @@ def place() -> str:
     return json.dumps({"before": _replayers[0]._before if _replayers else 0})  # noqa: SLF001
 
 
-def _said(call: Call) -> str:
-    return f"call {call.number} of group {call.group[0]} is {call.kind} at {call.place}"
+def _line_of(operator: str, group: str, main: bool) -> tuple[str, bool]:
+    """Return what has an order of its own: the main thread, else a group's calls of one sort."""
+    described = OPERATORS.get(operator)
+    return ("", False) if main else (group, described is not None and described.is_p2p)
+
+
+def _said(call: Call, then: Taken | None) -> str:
+    step = f" in step {then.call['step']}" if then is not None else ""
+    return f"call {call.number} of group {call.group[0]}{step} is {call.kind} at {call.place}"
 
 
 def _shapes(outputs: list[Any]) -> str:
-    return ", ".join(f"{dtype.replace('torch.', '')} {tuple(shape)}" for dtype, shape in outputs)
+    said = ", ".join(f"{dtype.replace('torch.', '')} {tuple(shape)}" for dtype, shape in outputs)
+    return f" of {said}" if said else ""
 
 
 def _write(torch: Any, tensor: Any, data: bytes) -> None:

@@ -36,13 +36,20 @@ HEADER = {
     "environment": {},
     "random": {},
 }
+OF_MPI = ["Allreduce", "irecv", "Split"]
 PARTS = [b"", bytes(9000), b"a short one"]
 
 
 def call(order: int, **others: Any) -> bytes:
     """A call of its block."""
     said = {"order": order, "number": order, "step": 0, "group": "0", "operator": "allreduce_"}
-    more = {"kind": "all_reduce", "place": "train.py:3 main", "sent": [], "outputs": []}
+    more: dict[str, Any] = {
+        "kind": "all_reduce",
+        "place": "train.py:3 main",
+        "sent": [],
+        "outputs": [],
+    }
+    more["main"] = True
     return json.dumps({**said, **more, **others}).encode()
 
 
@@ -65,6 +72,12 @@ def test_what_is_written_is_read_in_the_order_of_calls(tmp_path: Path) -> None:
     assert [taken.call["number"] for taken in file.calls] == [1, 2, 3]
     assert [file.received(taken) for taken in file.calls] == [[], PARTS, []]
     assert [taken.block is None for taken in file.calls] == [False, False, True]
+
+
+def test_calls_of_mpi4py_have_its_methods(tmp_path: Path) -> None:
+    calls = [call(at, operator=each, carrier="mpi4py.MPI") for at, each in enumerate(OF_MPI)]
+    file = RankFile(written(tmp_path / "2.rank", *((CALL, each) for each in calls)))
+    assert [taken.call["operator"] for taken in file.calls] == OF_MPI
 
 
 @pytest.mark.parametrize("lost", range(1, 60, 7))
@@ -104,6 +117,8 @@ def test_a_hostile_one_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     path = tmp_path / "2.rank"
     with pytest.raises(NotARankFile, match="there is no operator 'system'"):
         RankFile(written(path, (CALL, call(1, operator="system"))))
+    with pytest.raises(NotARankFile, match="there is no operator 'allreduce_'"):
+        RankFile(written(path, (CALL, call(1, carrier="mpi4py.MPI"))))
     name = written(path, (CALL, call(1)), (RECEIVED, struct.pack("!IQ", 1 << 30, 1)))
     file = RankFile(name)
     with pytest.raises(NotARankFile, match="has not 1073741824 parts"):
