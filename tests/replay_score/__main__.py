@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import redirect_stdout
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -52,7 +53,8 @@ async def answer(look: Look) -> Json:
         except Exception as error:  # noqa: BLE001  (the others are looked at as well)
             return {"error": repr(error)[:2000]}
         finally:
-            await user.close()
+            with redirect_stdout(sys.stderr):  # what the commands have said
+                await user.close()
 
 
 def known() -> dict[tuple[str, int], Json]:
@@ -71,6 +73,8 @@ def table(answers: dict[tuple[str, int], Json]) -> list[str]:
             steps = max((each[0] for each in of_kind), default=0)
             right = sum(bool(each[0] and each[1]) for each in of_kind)
             rows.append(f"| {KINDS[kind]} | {steps} | {right} of {len(rounds)} |")
+    as_ever = [each["as_ever"] for each in answers.values() if "as_ever" in each]
+    rows += ["", f"All ranks print what they print untaken: {sum(as_ever)} of {len(as_ever)} jobs."]
     rows += ["", "| rank 2 fails at step 37 | steps equal until then | and its end is named |"]
     rows.append("|---|---|---|")
     for failure in FAILURES:
