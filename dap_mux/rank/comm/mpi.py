@@ -279,7 +279,7 @@ def array_of(value: Any) -> Any:
 
 def counts_of(sent: Any) -> tuple[int, int, int]:
     """Return how many numbers of a buffer or object are NaN, infinite, and there at all."""
-    array = _array(sent)
+    array = array_of(sent)
     if isinstance(array, float):
         numbers = [array]
     elif hasattr(array, "ravel"):
