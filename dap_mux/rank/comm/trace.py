@@ -26,7 +26,7 @@ class Trace:
     """The file of one rank, written after each step, a second, or many lines, and at the end.
 
     Lines are in the order in which things began: `head`, `group`, `call`, `op`, `step`. A call that
-    is still open holds back what comes after it, as its outputs are not known.
+    is still open, or whose outputs have no hashes yet, holds back what comes after it.
     """
 
     def __init__(self, folder: str, rank: int | None) -> None:
@@ -74,7 +74,8 @@ class Trace:
         with self._lock:
             lines, count, self._written = self._lines, 0, time.monotonic()
             for line in lines:
-                if isinstance(line, Call) and line.is_open and not all_of_it:
+                is_pending = isinstance(line, Call) and (line.is_open or line.written)
+                if is_pending and not all_of_it:
                     break
                 count += 1
             self._lines = lines[count:]
