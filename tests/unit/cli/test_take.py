@@ -26,7 +26,8 @@ HEADER: dict[str, Any] = {
     "random": {},
 }
 CALLED = b"""{"order": 1, "number": 1, "step": 0, "group": "0", "operator": "allreduce_",
-    "kind": "all_reduce", "place": "train.py:3 main", "sent": [], "outputs": []}"""
+    "kind": "all_reduce", "place": "train.py:3 main", "main": true, "sent": [],
+    "outputs": []}"""
 
 
 @pytest.fixture(autouse=True)
