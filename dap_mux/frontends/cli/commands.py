@@ -15,22 +15,20 @@ from dap_mux.frontends.cli.job_arguments import (
     replay_arguments,
     run_arguments,
     save_arguments,
+    words,
+)
+from dap_mux.frontends.cli.look_arguments import (
+    cast_arguments,
+    compare_arguments,
+    diverge_arguments,
+    doctor_arguments,
+    stacks_arguments,
+    why_arguments,
 )
 from dap_mux.system.config import OPTIONS, Option
 
 SOURCES = "{sources}"
 """In help, what `parser.name_sources` puts in its place: to import all sources takes a while."""
-DOCTOR_NOTES = """\
-Exits with 0 if no problem was found, 1 if a cause was found. Ranks are not affected."""
-
-
-DIVERGE_NOTES = """\
-Exits with 0 if all is equal, 10 if something differs. A LAUNCHER (torchrun, ...) is run first."""
-WHY_NOTES = """\
-Exits with 0 if the job is healthy, 1 if undecided; each verdict has an exit code of its own from 10
-on, see docs/why.md. No rank is stopped."""
-
-
 SHELLS = ("bash", "zsh", "fish")
 PRINTS_JSON = frozenset(
     {"cast", "compare", "diverge", "doctor", "list", "sessions", "stacks", "why"}
@@ -53,15 +51,6 @@ class Command(Struct, frozen=True):
     failure: int = 1
     aliases: tuple[str, ...] = ()
     examples: tuple[str, ...] = ()
-
-
-def _words(
-    parser: ArgumentParser, count: str, about: str, ranks: str = "as an option instead"
-) -> None:
-    """Add the arguments of a command that begin with an optional SESSION."""
-    parser.add_argument("arguments", nargs=count, metavar="ARG", help=f"{SESSION}; {about}")
-    parser.add_argument("--session", metavar="SESSION", help="as an option instead")
-    parser.add_argument("--ranks", metavar="RANKS", help=ranks)
 
 
 def _attach(parser: ArgumentParser) -> None:
@@ -89,7 +78,7 @@ def _rerun(parser: ArgumentParser) -> None:
 
 def _list(parser: ArgumentParser) -> None:
     parser.usage = "dap-mux list [SESSION] [classes|full] [RANKS] [OPTIONS]"
-    _words(
+    words(
         parser,
         "*",
         "a rank set such as 0-3 or stopped; `classes` for one row for all ranks "
@@ -142,135 +131,6 @@ def _mcp(parser: ArgumentParser) -> None:
         metavar="DIR",
         help="write DIR/dap-mux/SKILL.md, which tells an agent how to debug a job, and end "
         "(default: .claude/skills)",
-    )
-
-
-def _cast(parser: ArgumentParser) -> None:
-    parser.usage = "dap-mux cast [SESSION] RANKS COMMAND [--timeout S] [--json] [OPTIONS]"
-    parser.epilog = "Put -- before arguments that begin with a dash."
-    _words(parser, "+", "a rank set such as 0-3; a pdb command or an expression")
-    parser.add_argument(
-        "--timeout", metavar="S", default="5", help="seconds that ranks may take to answer (5)"
-    )
-
-
-def _compare(parser: ArgumentParser) -> None:
-    parser.usage = "dap-mux compare [SESSION] EXPRESSION [--ranks RANKS] [--json] [OPTIONS]"
-    _words(parser, "+", "an expression", ranks="ranks to compare (default: all)")
-    parser.add_argument(
-        "--tolerance",
-        metavar="T",
-        help="relative tolerance: numbers that differ by at most this fraction are equal",
-    )
-
-
-def _job(parser: ArgumentParser) -> None:
-    text = "of several jobs on the machines that endpoints name, this one"
-    parser.add_argument("--job", metavar="NAME", default="", help=text)
-
-
-def _stacks(parser: ArgumentParser) -> None:
-    parser.usage = (
-        "dap-mux stacks [SESSION] [RANKS] [OPTIONS]\n"
-        "       dap-mux stacks pid:NUMBER... | ssh:HOST... | slurm:JOBID | k8s:PODS [OPTIONS]"
-    )
-    _words(parser, "*", "a rank set; or processes or machines, whose ranks are read from outside")
-    _job(parser)
-    parser.add_argument(
-        "--threads",
-        choices=("main", "all"),
-        default="main",
-        dest="which_threads",
-        help="a rank's main thread only (default), or all of its Python threads",
-    )
-    flag(parser, "--library", "show the frames of libraries")
-    flag(
-        parser,
-        "--watch",
-        "look every two seconds, and show it again when it has changed, until Ctrl-C",
-    )
-
-
-def _why(parser: ArgumentParser) -> None:
-    parser.usage = (
-        "dap-mux why [SESSION] [RANKS] [--attach] [--slow|--watch [S]] [--json] [OPTIONS]\n"
-        "       dap-mux why ENDPOINT... [--attach] [--job NAME] [--json] [OPTIONS]\n"
-        "       dap-mux why --from DIR [--json]"
-    )
-    parser.epilog = WHY_NOTES
-    _words(parser, "*", "a rank set; or endpoints as for `attach`, such as pid:4711,4712")
-    flag(
-        parser,
-        "--attach",
-        "of a session: attach a debugger for the answer, if there is none; of endpoints: "
-        "keep one on the culprit alone afterwards, for a console or an editor",
-    )
-    flag(parser, "--slow", "which rank makes the others wait, of a job that moves on but slowly")
-    parser.add_argument(
-        "--watch",
-        nargs="?",
-        const="60",
-        metavar="S",
-        help="look again every S seconds (60), and show each new verdict that two looks agree on",
-    )
-    _job(parser)
-    parser.add_argument(
-        "--from",
-        dest="folder",
-        metavar="DIR",
-        help="judge a job that has ended, by its flight-recorder dumps, error.json files and logs",
-    )
-
-
-def _diverge(parser: ArgumentParser) -> None:
-    parser.usage = (
-        "dap-mux diverge A [B] [--tolerance X|FOLDER] [--json]\n"
-        "       dap-mux diverge [A] [--locate] [--tolerance X|FOLDER] [--json] -- "
-        "LAUNCHER [ARGS...]"
-    )
-    parser.epilog = DIVERGE_NOTES
-    parser.add_argument(
-        "traces",
-        nargs="*",
-        metavar="FOLDER",
-        help="a trace of `run --comm hash --comm-file FOLDER`; with two, or with a launcher, the "
-        "runs are compared, else the ranks of one",
-    )
-    flag(parser, "--locate", "record each operation of torch, which names the line, and is slow")
-    parser.add_argument(
-        "--tolerance",
-        metavar="X|FOLDER",
-        help="compare values, up to a relative difference or to that of the first run to this one "
-        "(default: bitwise; by dtype where the runs have other numbers of ranks)",
-    )
-
-
-def _doctor(parser: ArgumentParser) -> None:
-    parser.usage = (
-        "dap-mux doctor [SESSION|ENDPOINT...] [--file FILE:LINE] [--python COMMAND] [--json]"
-    )
-    parser.epilog = DOCTOR_NOTES
-    parser.add_argument(
-        "targets",
-        nargs="*",
-        metavar="TARGET",
-        help="a session, endpoints as for `attach`, or pid:NUMBER (default: your running sessions "
-        "and .vscode/launch.json in this folder)",
-    )
-    parser.add_argument(
-        "--file",
-        action="append",
-        default=[],
-        metavar="FILE:LINE",
-        help="explain why a breakpoint there is not hit",
-    )
-    parser.add_argument(
-        "--python",
-        dest="pythons",
-        action="append",
-        default=[],
-        metavar="COMMAND",
-        help="check debugpy in this Python: a path, or 'kubectl exec POD -- python'",
     )
 
 
@@ -430,35 +290,35 @@ COMMANDS: tuple[Command, ...] = (
         "cast",
         "send a command to many ranks",
         "listings:cast",
-        _cast,
+        cast_arguments,
         examples=("cast 0-3 p loss", 'cast "ranks(tp=0)" n', "cast stopped bt --json"),
     ),
     Command(
         "compare",
         "compare an expression across ranks",
         "listings:compare",
-        _compare,
+        compare_arguments,
         examples=("compare loss", "compare loss --tolerance 1e-3", "compare step --ranks 0-3"),
     ),
     Command(
         "stacks",
         "show all ranks' stacks as one tree",
         "listings:stacks",
-        _stacks,
+        stacks_arguments,
         examples=("stacks", "stacks 0-3 --threads all", "stacks pid:4711"),
     ),
     Command(
         "why",
         "say why the job does not move on",
         "why:main",
-        _why,
+        why_arguments,
         examples=("why", "why pid:4711", "why --from /tmp/traces"),
     ),
     Command(
         "diverge",
         "say which number is the first that differs between ranks, or between two runs",
         "diverge:main",
-        _diverge,
+        diverge_arguments,
         examples=(
             "diverge a.trace",
             "diverge a.trace b.trace",
@@ -483,7 +343,7 @@ COMMANDS: tuple[Command, ...] = (
         "doctor",
         "diagnose why something does not work",
         "doctor:main",
-        _doctor,
+        doctor_arguments,
         examples=("doctor", "doctor pid:4711", "doctor --file train.py:31"),
     ),
     Command(

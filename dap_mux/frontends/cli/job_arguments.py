@@ -26,6 +26,15 @@ def flag(parser: _ActionsContainer, name: str, about: str) -> None:
     parser.add_argument(name, action="store_true", help=about)
 
 
+def words(
+    parser: ArgumentParser, count: str, about: str, ranks: str = "as an option instead"
+) -> None:
+    """Add the arguments of a command that begin with an optional SESSION."""
+    parser.add_argument("arguments", nargs=count, metavar="ARG", help=f"{SESSION}; {about}")
+    parser.add_argument("--session", metavar="SESSION", help="as an option instead")
+    parser.add_argument("--ranks", metavar="RANKS", help=ranks)
+
+
 def run_arguments(parser: ArgumentParser) -> None:
     """Add those of `run`."""
     parser.usage = RUN_USAGE
