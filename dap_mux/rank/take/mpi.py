@@ -160,7 +160,7 @@ class MpiReplayer:
         self, call: MpiCall, method: Method, given: dict[str, Any], parts: list[bytes] | None
     ) -> Any:
         if parts is None:
-            raise Parted(f"call {call.number} of {call.group[0]}: here the record ends")
+            raise Parted(f"here the record ends: call {call.number} of {call.group[0]}")
         status = given.get("status")
         if status is not None and len(parts) > 1:
             source, tag, size = STATUS.unpack(parts[1])

@@ -129,7 +129,7 @@ class Replayer:
         found = self.answer(call, lambda: [*map(fingerprint, inputs)], now)
         if found is None:
             said = _said(call, self._last)
-            raise Parted(f"{said}: here the record ends, before this call was over")
+            raise Parted(f"here the record ends, before this call was over: {said}")
         return found
 
     def answer(
@@ -157,8 +157,8 @@ class Replayer:
         left = self._left[_line_of(call.operator, call.group[0], is_main())]
         if not left:
             ends = not any(self._left.values())
-            more = "here the record ends" if ends else "the record has no more"
-            raise Parted(f"{_said(call, self._last)}: {more}{self._after()}")
+            more = "here the record ends" if ends else "the record has no more of its kind"
+            raise Parted(f"{more}: {_said(call, self._last)}{self._after()}")
         taken = left.popleft()
         then, said = taken.call, _said(call, taken)
         self._reasons.note(then, call)
