@@ -107,6 +107,12 @@ SHAPES: Final[tuple[tuple[str, str], ...]] = (
         r"(?i:[?&](?:\w{0,20}token|sig|signature|\w{0,20}key|password|secret)=)([^&\s'\"]{6,})",
     ),
 )
+IN_NAMES: Final = (
+    *("pass", "pwd", "secret", "cred", "key", "auth", "cookie", "session", "csrf", "xsrf", "conn"),
+    *("url", "uri", "dsn", "otp", "mfa", "recovery", "token", "jwt"),
+)
+"""Each name has one of these in it, in small letters."""
+
 _NAME: Final = "|".join(f"(?:{pattern})" for _, pattern in NAMES)
 _START: Final = r"(?:(?<![A-Za-z0-9])|(?<=[a-z])(?=[A-Z]))"
 # A value behind its name: `api_key = "..."`, `"password": "..."`, `PASSWORD=...`, `password: ...`.
@@ -142,9 +148,11 @@ def redacted(text: str, name: str = "") -> str:
     kept = _ESCAPED.sub(rf"\g<0>{_GAP}", kept)
     for kind, pattern in _shapes():
         kept = pattern.sub(partial(_replaced, kind), kept)
-    # They take most of the time, and most values have neither.
-    for pattern in _behind_names() if "=" in kept or ":" in kept else ():
-        kept = pattern.sub(partial(_replaced, ""), kept)
+    # They take half of the time (97 of 189 us for 120 characters), and most values have no name.
+    small = kept.casefold() if "=" in kept or ":" in kept else ""
+    if any(word in small for word in IN_NAMES):
+        for pattern in _behind_names():
+            kept = pattern.sub(partial(_replaced, ""), kept)
     return kept.replace(_GAP, "")
 
 

@@ -7,8 +7,10 @@ from time import process_time
 from typing import Final
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from dap_mux.rank.redaction import MAX_TEXT, NAMES, SHAPES, kind_of, redacted
+from dap_mux.rank.redaction import IN_NAMES, MAX_TEXT, NAMES, SHAPES, kind_of, redacted
 from tests.support.planted_secrets import PLANTED, planted
 
 ORDINARY: Final[tuple[str, ...]] = (
@@ -80,6 +82,11 @@ def test_names(name: str, kind: str) -> None:
 @pytest.mark.parametrize("value", ["17", "None", "tensor([1, 2])", "[1, 2, 3]", "<Token at 0x7f>"])
 def test_what_can_be_no_secret_is_shown_whatever_its_name(value: str) -> None:
     assert redacted(value, "token") == value
+
+
+@given(st.one_of([st.from_regex(f"(?i:{pattern})", fullmatch=True) for _, pattern in NAMES]))
+def test_each_name_has_a_word_by_which_texts_are_chosen(name: str) -> None:
+    assert any(word in name.casefold() for word in IN_NAMES)
 
 
 def test_there_are_rules_enough() -> None:
