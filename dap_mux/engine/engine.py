@@ -316,6 +316,7 @@ class Engine:
 
     def _recorded(self, event: inputs.Recorded) -> None:
         self.core.recorded = event
+        self.notices.notice(event.title)
 
     def _listening(self, event: inputs.Listening) -> None:
         self.core.address = event.address

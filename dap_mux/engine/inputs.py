@@ -271,9 +271,11 @@ class Notice(Struct, frozen=True, gc=False):
 class Recorded(Struct, frozen=True):
     """The ranks are a recording's. `why` was answered so at the stop that is shown, or {}.
 
-    `end`: how the job ended, in a sentence. `output`: bodies of events for whoever attaches.
+    `title`: of that stop. `end`: how the job ended, in a sentence. `output`: bodies of events for
+    whoever attaches.
     """
 
+    title: str
     why: Mapping[str, object]
     end: str
     output: Sequence[Mapping[str, str]] = ()

@@ -24,6 +24,7 @@ from dap_mux.pure.protocol.messages import (
     encode_frame,
 )
 from dap_mux.session.session import Session, settings_of
+from dap_mux.session.terminal_output import say
 from dap_mux.shell.links import RankLink
 from dap_mux.system.config import Config
 
@@ -103,11 +104,9 @@ class HostedRanks:
 
     def shown(self, title: str, why: Mapping[str, object], end: str) -> None:
         """Another stop of a recording is shown (`inputs.Recorded`)."""
-        self._session.driver.feed(inputs.Recorded(why, end, self._output))
-        if self._shown:  # by a client, which hears of it
-            self._session.driver.feed(inputs.Notice(title))
-        else:
-            self._session.tell(title)
+        self._session.driver.feed(inputs.Recorded(title, why, end, self._output))
+        if not self._shown:  # later ones are shown by a client, which hears of it
+            say(title)
         self._shown = True
 
     def later(self, call: Callable[[], None]) -> None:

@@ -217,8 +217,10 @@ class ClientAttach(Struct, eq=False):
             folder = client.path_map.folder
             self._notices.tell(client, f"pathMappings: the workspace is taken to be {folder}")
         self._notices.tell_lasting(client)
-        for body in self._core.recorded.output if self._core.recorded else ():
-            to_clients.send_event(self._core, client, "output", {**body})
+        if self._core.recorded is not None:
+            self._notices.tell(client, self._core.recorded.title)
+            for body in self._core.recorded.output:
+                to_clients.send_event(self._core, client, "output", {**body})
         self._finish_attach(client)
 
     def _lead(self, client: Client) -> None:

@@ -40,6 +40,7 @@ NO_IDS: Final = Fields()  # of debugpy's own requests, which the schema does not
 EXPLICIT: Final = frozenset({"scopes", "evaluate"})
 ANSWERING: Final = (Phase.LIVE, Phase.STARTING, Phase.CONFIGURING)  # best first
 NO_RANK: Final = "no rank is attached yet"
+ALL_ENDED: Final = "every rank has ended; `dap-mux list` shows how"
 
 
 class _Early(Struct, eq=False):
@@ -102,8 +103,10 @@ class Inspector(Struct, eq=False):
 
     def _wait_for_rank(self, request: ClientRequest, arguments: Raw) -> None:
         """Ranks that are being attached may be asked in a moment, as one by itself may."""
-        if not any(rank.phase.state == "connecting" for rank in self._core.sorted_ranks()):
-            to_clients.refuse(self._core, request, NO_RANK)
+        states = {rank.phase.state for rank in self._core.sorted_ranks()}
+        if "connecting" not in states:
+            problem = ALL_ENDED if states == {Phase.GONE.state} else NO_RANK
+            to_clients.refuse(self._core, request, problem)
             return
         early = _Early(request, arguments)
 

@@ -47,10 +47,6 @@ class Recording(Protocol):
 
     texts: Mapping[str, str]
 
-    @property
-    def holds(self) -> bool:
-        """Whether any rank was stopped at the stop that is shown."""
-
     def move(self, by: int) -> None:
         """Go to another stop, all ranks together. Raises `Unanswered` at the ends."""
 
@@ -137,7 +133,7 @@ class RecordedRank:
             self._say = None
 
     def _answer(self, command: str, arguments: Body) -> Body:
-        if command == "continue" and self.at.state != "stopped" and self._recording.holds:
+        if command == "continue" and self.at.state != "stopped":
             # It was only paused, as nvim-dap does to show a running row's stack: no rank moves.
             self._stopped = False
             return {"allThreadsContinued": True}

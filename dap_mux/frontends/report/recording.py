@@ -25,7 +25,7 @@ MAX_LINE: Final = 4000
 CATEGORIES: Final = ("stdout", "stderr")
 ELSEWHERE: Final = At("", "running")
 OVER: Final = At("", "ended")
-THE_END: Final = "each rank is shown as it ended; variables and stacks need a stop"
+THE_END: Final = "`dap-mux list` shows how each rank ended; threads and variables need a stop"
 _RANKS: Final = re.compile(r"[0-9]{1,9}(-[0-9]{1,9})?(,[0-9]{1,9}(-[0-9]{1,9})?)*")
 _EXIT_CODE: Final = re.compile(r"exit code (-?[0-9]{1,5})")
 
@@ -87,7 +87,9 @@ class Recording:
                 _check_why(why)
         except ValueError as error:
             raise UsageError(f"{name} is no report of dap-mux: {error}") from None
-        told = f"{report.end}; `stepBack` goes back in it"
+        told = report.end
+        if len(moments) > 1:
+            told += "; `stepBack` goes back in it"
         if not moments:
             told = f"no rank stopped in it; {report.end_block or report.end}"
         self.about = f"{name}, recorded {report.made}: {told}"
@@ -103,11 +105,6 @@ class Recording:
         for number in self.ranks:
             self._enter(stage, number)
         self._show(stage)
-
-    @property
-    def holds(self) -> bool:
-        """Whether any rank was stopped at the stop that is shown."""
-        return any(rank.at.state == "stopped" for rank in self.ranks.values())
 
     def move(self, by: int) -> None:
         """Go to another stop; many ranks that are told so at once are one move."""
