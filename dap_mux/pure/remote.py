@@ -275,20 +275,17 @@ def switch_comm(source: str, mode: str) -> str:
     return call(source, "switch", repr(mode))
 
 
-# Stops at values that are not finite, by `injected.not_finite_switch`.
+# Stops at wrong numbers, by `injected.guard_switch`.
 
 
 def arm_for_not_finite(source: str, stops: bool, locates: bool) -> str:
     """Return an expression whose value is what keeps a rank from it, "" for nothing."""
-    return call(source, "switch", str(stops), str(locates))
-
-
-# Stops where replicas part, by `injected.diverged_switch`.
+    return call(source, "switch", "'not_finite'", str(stops), repr({"locates": locates}))
 
 
 def arm_for_diverged(source: str, tells: bool) -> str:
     """Return an expression whose value is what keeps a rank from it, "" for nothing."""
-    return call(source, "switch", str(tells))
+    return call(source, "switch", "'live'", str(tells), "{}")
 
 
 def look_at_step(source: str, until: int | None) -> str:

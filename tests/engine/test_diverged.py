@@ -16,9 +16,7 @@ def called(book: Playbook, rank: int, function: str) -> list[tuple[Any, ...]]:
     """With what a function of the switch was called in a rank."""
     calls = [injected_call(text) for text in book.rank(rank).data.evaluated]
     return [
-        call.values
-        for call in calls
-        if call is not None and call[:2] == ("diverged_switch", function)
+        call.values for call in calls if call is not None and call[:2] == ("guard_switch", function)
     ]
 
 
@@ -26,7 +24,9 @@ def watched(play: Play, count: int) -> tuple[Playbook, Client]:
     """Ranks that tell their steps."""
     book, client = play.attached(count)
     client.ask("setExceptionBreakpoints", filters=["diverged"])
-    assert [called(book, rank, "switch")[-1] for rank in range(count)] == [(True,)] * count
+    assert [called(book, rank, "switch")[-1] for rank in range(count)] == [
+        ("live", True, {})
+    ] * count
     return book, client
 
 
@@ -96,7 +96,7 @@ def test_what_differs_by_design_lets_ranks_run_on(play: Play) -> None:
 def test_a_rank_that_dies_while_it_is_asked_holds_nobody(play: Play) -> None:
     """The others run on."""
     book, client = watched(play, 3)
-    book.rank(2).data.fails.add("diverged_switch")
+    book.rank(2).data.fails.add("guard_switch")
     book.rank(2).data.steps = {"at": 3, "lines": []}
     end(book, 3, "abb", at=4)
     assert "diverged: step 3, rank 1" in output(client)
@@ -112,6 +112,6 @@ def test_steps_that_make_no_sense_or_are_not_asked_for_do_nothing(
     whole = {"step": 1, "order": [0, 1], "digests": {"": "a"}}
     book.rank(0).event("dapMuxStep", **{**whole, **said})
     client.ask("setExceptionBreakpoints", filters=[])
-    assert called(book, 0, "switch")[-1] == (False,)
+    assert called(book, 0, "switch")[-1] == ("live", False, {})
     end(book, 2, "ab")
     assert not called(book, 0, "look")

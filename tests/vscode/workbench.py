@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -239,9 +239,8 @@ class Window(Editing):
         async def saved() -> bool:
             return done()
 
-        deadline = time.monotonic() + LIMIT
-        while time.monotonic() < deadline:
-            await self._take_fix(name, line, words)
+        for patience in _patiences():
+            await self._take_fix(name, line, words, patience)
             await self.command("File: Save All Files")
             if await self.soon(saved, bool):
                 return
@@ -250,20 +249,19 @@ class Window(Editing):
     async def quick_fix_and(self, name: str, line: int, words: str, button: str) -> None:
         """Take the fix with these words, save nothing, and press a button of what is said then."""
         wanted = self.page.locator(".notification-list-item .monaco-button", has_text=button)
-        deadline = time.monotonic() + LIMIT
-        while time.monotonic() < deadline:
-            await self._take_fix(name, line, words)
+        for patience in _patiences():
+            await self._take_fix(name, line, words, patience)
             with suppress(Late):
-                await wanted.first.click(timeout=SOON)
+                await wanted.first.click(timeout=patience)
                 return
         raise AssertionError(f"no {button!r} after the fix {words!r}")
 
-    async def _take_fix(self, name: str, line: int, words: str) -> None:
+    async def _take_fix(self, name: str, line: int, words: str, patience: int) -> None:
         fix = self.page.locator(".action-widget .monaco-list-row.focused", has_text=words)
         await self.open_file(name, line)
         await self.page.keyboard.press("Control+.")
         with suppress(Late):
-            await fix.first.wait_for(timeout=SOON)
+            await fix.first.wait_for(timeout=patience)
             await self.page.keyboard.press("Enter")
             await fix.first.wait_for(state="hidden", timeout=SOON)
         await self.page.keyboard.press("Escape")
@@ -341,6 +339,14 @@ async def _holds(frame: Frame, part: str) -> bool:
         return bool(await frame.locator(part).count())
     except Error:  # it has gone in the meantime
         return False
+
+
+def _patiences() -> Iterator[int]:
+    """Yield for how many ms to wait for what one asks for: longer each time, on a busy machine."""
+    deadline, patience = time.monotonic() + LIMIT, SOON
+    while time.monotonic() < deadline:
+        yield patience
+        patience *= 2
 
 
 @asynccontextmanager

@@ -60,7 +60,7 @@ class DivergedStops(Struct, eq=False):
             self._armed[rank.id] = rank.link
         else:
             del self._armed[rank.id]
-        expression = arm_for_diverged(self._core.injected["diverged_switch"], tells)
+        expression = arm_for_diverged(self._core.injected["guard_switch"], tells)
         ranks = {each.id: each for each in (rank, *again)}
         gather_results(self._core, ranks.values(), lambda _: expression, Problem, self._answered)
 
@@ -94,7 +94,7 @@ class DivergedStops(Struct, eq=False):
         if suspect is None:
             return
         self._asked.add(group)
-        source, asked = self._core.injected["diverged_switch"], {*suspect.asked()}
+        source, asked = self._core.injected["guard_switch"], {*suspect.asked()}
 
         def expression(rank: Rank) -> str:
             number = rank.rank_id[1]
@@ -128,7 +128,7 @@ class DivergedStops(Struct, eq=False):
 
     def _let_go(self, group: str, suspect: Suspect, ahead: int | None, text: str) -> None:
         """Have ranks run on, to stop so many steps after the one that is suspect, or not."""
-        source, job = self._core.injected["diverged_switch"], self._jobs[group]
+        source, job = self._core.injected["guard_switch"], self._jobs[group]
 
         def expression(rank: Rank) -> str:
             number = rank.rank_id[1]

@@ -54,7 +54,7 @@ class NotFiniteStops(Struct, eq=False):
         if rank.main is not None or armed == (before if link == rank.link else OFF):
             return
         self._armed[rank.id] = rank.link, armed
-        expression = arm_for_not_finite(self._core.injected["not_finite_switch"], *armed)
+        expression = arm_for_not_finite(self._core.injected["guard_switch"], *armed)
         then = partial(self._answered, rank)
         gather_results(self._core, [rank], lambda _: expression, Problem, then)
 

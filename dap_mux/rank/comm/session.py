@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from types import TracebackType
 from typing import Any
@@ -37,18 +39,37 @@ def tell(event: str, body: dict[str, Any]) -> bool:
 def suspend(frame: Any, error: Exception) -> None:
     """Suspend this thread as at an exception raised in a frame, until the debugger continues it.
 
-    Clients show the exception's `__qualname__`. Private interfaces of debugpy;
-    `debugpy.breakpoint()` would stop at the next line only.
+    Clients show the exception's `__qualname__`.
     """
-    tracing: Any = import_module(TRACING)
-    debugger: Any = sys.modules["pydevd"].get_global_debugger()
     kinds: Any = import_module("_pydevd_bundle.pydevd_constants")
     handle = import_module("_pydevd_bundle.pydevd_trace_dispatch").handle_exception
     trace = TracebackType(None, frame, frame.f_lasti, frame.f_lineno)
+    raised = (type(error), error, trace)
+    with _suspending() as (debugger, thread, info):
+        info.pydev_message = type(error).__qualname__
+        import_module("_pydevd_bundle.pydevd_frame_utils").add_exception_to_frame(frame, raised)
+        handle(debugger, thread, frame, raised, kinds.EXCEPTION_TYPE_HANDLED)
+
+
+def suspend_as_at_breakpoint(frame: Any) -> None:
+    """Suspend this thread as at a breakpoint in a frame, until the debugger continues it."""
+    reason = import_module("_pydevd_bundle.pydevd_comm_constants").CMD_SET_BREAK
+    with _suspending() as (debugger, thread, _):
+        debugger.set_suspend(thread, reason)
+        debugger.do_wait_suspend(thread, frame, "line", None)
+        debugger.set_trace_for_frame_and_parents(thread.ident, frame)
+
+
+@contextmanager
+def _suspending() -> Iterator[tuple[Any, threading.Thread, Any]]:
+    """Yield the debugger, this thread and what the debugger knows of it.
+
+    Private interfaces of debugpy: `debugpy.breakpoint()` would stop at the next line only, where
+    the call that is looked at is over.
+    """
+    tracing: Any = import_module(TRACING)
+    debugger: Any = sys.modules["pydevd"].get_global_debugger()
     thread = threading.current_thread()
     info = debugger.set_additional_thread_info(thread)
-    info.pydev_message = type(error).__qualname__
-    raised = (type(error), error, trace)
-    import_module("_pydevd_bundle.pydevd_frame_utils").add_exception_to_frame(frame, raised)
     with tracing.untraced(debugger):
-        handle(debugger, thread, frame, raised, kinds.EXCEPTION_TYPE_HANDLED)
+        yield debugger, thread, info

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import sys
-import threading
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from dap_mux.rank.comm.record import user_frame
+from dap_mux.rank.comm.session import TRACING, suspend_as_at_breakpoint
 from dap_mux.rank.take.rank_file import CALL_PLACE, STEP_PLACE, Place
 
 if TYPE_CHECKING:  # a rank may have Python 3.8
     from collections.abc import Callable
 
     from dap_mux.rank.take.rank_file import Taken
-
-TRACING = "dap_mux.rank.injected.attach.tracing"
 
 
 class Halt:
@@ -65,21 +63,4 @@ class Halt:
         if self._wait is not None:
             self._wait()
         self.end()
-        _suspend(frame)
-
-
-def _suspend(frame: Any) -> None:
-    """Suspend this thread as at a breakpoint in a frame, until the debugger continues it.
-
-    Private interfaces of debugpy. `debugpy.breakpoint()` would stop at the next line only, where
-    the call has been answered.
-    """
-    tracing: Any = import_module(TRACING)
-    debugger: Any = sys.modules["pydevd"].get_global_debugger()
-    reason = import_module("_pydevd_bundle.pydevd_comm_constants").CMD_SET_BREAK
-    thread = threading.current_thread()
-    debugger.set_additional_thread_info(thread)
-    with tracing.untraced(debugger):
-        debugger.set_suspend(thread, reason)
-        debugger.do_wait_suspend(thread, frame, "line", None)
-        debugger.set_trace_for_frame_and_parents(thread.ident, frame)
+        suspend_as_at_breakpoint(frame)

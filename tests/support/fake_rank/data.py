@@ -224,7 +224,7 @@ class FakeData:
                 return json.dumps(self._evidence_by(function))
             case "stacks", _:
                 return json.dumps(self.stacks or self._stack_of_main())
-            case (("comm_switch" | "diverged_switch"), _):
+            case (("comm_switch" | "guard_switch"), _):
                 return json.dumps(self._watch(called))
             case "waiting_frames", _:
                 return self._value_in_frame(*called.values)

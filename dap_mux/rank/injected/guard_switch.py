@@ -1,4 +1,4 @@
-"""Has a rank tell what its parameters are, where dap-mux is installed beside its program."""
+"""Has a rank stop at wrong numbers, where dap-mux is installed beside its program."""
 
 from __future__ import annotations
 
@@ -6,19 +6,22 @@ import json
 from importlib import import_module
 from typing import Any
 
-LIVE = "dap_mux.rank.comm.live"
+COMM = "dap_mux.rank.comm."
 
 
-def switch(tells: bool) -> str:
-    """Begin or end that; return as JSON the `problem`, "" for none. Raises nothing."""
-    return json.dumps({"problem": _problem(tells)})
+def switch(guard: str, on: bool, options: dict[str, bool]) -> str:
+    """Begin or end what a module guards; return as JSON the `problem`, "" for none.
+
+    Raises nothing. `options`: of its `arm`.
+    """
+    return json.dumps({"problem": _problem(guard, on, options)})
 
 
-def _problem(tells: bool) -> str:
+def _problem(guard: str, on: bool, options: dict[str, bool]) -> str:
     try:
-        module: Any = import_module(LIVE)
-        if tells:
-            return str(module.arm())
+        module: Any = import_module(COMM + guard)
+        if on:
+            return str(module.arm(**options))
         module.disarm()
     except ImportError as error:
         return f"its Python cannot import dap-mux, which this needs ({error})"
@@ -29,13 +32,13 @@ def _problem(tells: bool) -> str:
 
 def look(until: int | None) -> str:
     """Have it wait after its step; return as JSON what it has had until a step."""
-    live = import_module(LIVE).live()
+    live = import_module(COMM + "live").live()
     return json.dumps(live.look(until) if live is not None else {})
 
 
 def go(stop: int, text: str, sets: dict[str, list[str]] | None, others: str) -> str:
     """Have it run on, to stop after a step or not; `sets`: the parameters of each new set."""
-    live = import_module(LIVE).live()
+    live = import_module(COMM + "live").live()
     if live is not None:
         if sets is not None:
             live.sets = {name: key for key, names in sets.items() for name in names}
