@@ -298,6 +298,8 @@ OPERATIONS = "operations"
 COMM_MODES = ("off", "time", "finite", "hash", OPERATIONS)
 COMM_FILE = "DAP_MUX_COMM_FILE"
 """The folder of the trace: each rank writes what it records to a file there."""
+EQUAL = "DAP_MUX_EQUAL"
+"""A list in JSON of expressions that the trace has values of, after each step."""
 OUTPUT_BYTES = "DAP_MUX_OUTPUT_BYTES"
 """How much of its last output a rank keeps for its session, where 4 KB are not enough."""
 TAKE, TAKE_TO, TAKE_LIMIT = "DAP_MUX_TAKE", "DAP_MUX_TAKE_TO", "DAP_MUX_TAKE_LIMIT"

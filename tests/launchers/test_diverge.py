@@ -64,6 +64,20 @@ async def test_two_runs_part_where_one_leaves_a_call_out(user: User) -> None:
     assert "--comm-file before: exists already; a trace is a new folder" in refused.err
 
 
+async def test_what_the_user_says_is_equal_is_compared(user: User) -> None:
+    """Batches differ by their seed; so does what is drawn, which parameters show a step later."""
+    words = ("--equal", "step", "--equal", "torch.initial_seed()", "--json", "--", *TORCHRUN)
+    done = await does(user, "diverge", *words, "--leave-out")
+    assert done.code == 10, done
+    body = answer(done)
+    assert (body["kind"], body["step"], body["ranks"]) == ("equal", 0, [1])
+    assert body["tensor"] == "torch.initial_seed()"
+    assert body["place"] == f"{PROGRAM}:{line(PROGRAM, 'optimizer.step()')} train"
+    done = await does(user, "diverge", "--equal", "stpe", "--", *TORCHRUN)
+    assert done.code == 1
+    assert "--equal stpe: NameError: name 'stpe' is not defined (rank 0, at " in done.err
+
+
 async def test_ctrl_c_ends_the_job_and_asks_what_it_has_recorded(user: User) -> None:
     words = ["diverge", "--json", "--", *TORCHRUN, "--leave-out", "--endless"]
     command = await launch(user, environment("torch"), words, OMP_NUM_THREADS="1")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import tempfile
 from argparse import Namespace
@@ -15,6 +16,7 @@ from msgspec.structs import replace
 from dap_mux.frontends.cli.execution import execute, load_config
 from dap_mux.frontends.cli.listings import Body, present
 from dap_mux.pure.errors import DapMuxError, UsageError
+from dap_mux.rank.environ import EQUAL
 from dap_mux.system.config import LaunchOptions
 from dap_mux.system.config.options import Address
 
@@ -34,6 +36,8 @@ def main(args: Namespace) -> int:
         raise UsageError(f"diverge needs a trace or a launcher behind --, for example: {EXAMPLES}")
     if len(args.traces) > most:
         raise UsageError(f"diverge compares two runs, not {len(args.traces) + (most == 1)}")
+    if args.equal and (args.traces or not args.launcher):
+        raise UsageError(f"--equal {args.equal[0]}: only for the ranks of a launcher behind --")
     runs = [read_trace(Path(each)) for each in args.traces]
     if args.launcher:
         runs.append(_recorded(args))
@@ -64,7 +68,10 @@ def _recorded(args: Namespace) -> list[RankTrace]:
     config = replace(load_config(args), wait=False, listen=Address("127.0.0.1", 0))
     with tempfile.TemporaryDirectory(prefix="dap-mux-diverge-") as folder:
         comm = "operations" if args.locate else "hash"
-        options = LaunchOptions(config, tuple(args.launcher), comm=comm, comm_file=folder)
+        options = LaunchOptions(
+            config, tuple(args.launcher), comm=comm, comm_file=folder,
+            variables={EQUAL: json.dumps(args.equal)} if args.equal else {},
+        )  # fmt: skip
         try:
             code = execute(run_launcher, options)
         except KeyboardInterrupt:

@@ -95,7 +95,7 @@ def why_arguments(parser: ArgumentParser) -> None:
 def diverge_arguments(parser: ArgumentParser) -> None:
     parser.usage = (
         "dap-mux diverge A [B] [--tolerance X|FOLDER] [--json]\n"
-        "       dap-mux diverge [A] [--locate] [--tolerance X|FOLDER] [--json] -- "
+        "       dap-mux diverge [A] [--locate] [--equal EXPR | --tolerance X|FOLDER] [--json] -- "
         "LAUNCHER [ARGS...]"
     )
     parser.epilog = DIVERGE_NOTES
@@ -107,6 +107,13 @@ def diverge_arguments(parser: ArgumentParser) -> None:
         "runs are compared, else the ranks of one",
     )
     flag(parser, "--locate", "record each operation of torch, which names the line, and is slow")
+    parser.add_argument(
+        "--equal",
+        metavar="EXPR",
+        action="append",
+        default=[],
+        help="an expression that must be equal in all ranks after each step, where `step()` is called",
+    )
     parser.add_argument(
         "--tolerance",
         metavar="X|FOLDER",

@@ -96,6 +96,27 @@ def fingerprint(tensor: Any) -> str:
         return hashed.hexdigest()
 
 
+def digest(value: Any) -> str:
+    """Return digits that depend on any value: on the elements of tensors and arrays, or its repr.
+
+    A dict, list or tuple is taken apart. "" where a tensor's bytes cannot be read.
+    """
+    if isinstance(value, sys.modules["torch"].Tensor):
+        local = value.to_local() if hasattr(value, "to_local") else value
+        return fingerprint(local)
+    parts: list[str]
+    if isinstance(value, dict):
+        parts = [f"{key!r}: {digest(each)}" for key, each in value.items()]
+    elif isinstance(value, (list, tuple)):
+        parts = [digest(each) for each in value]
+    elif hasattr(value, "tobytes") and hasattr(value, "shape"):  # an array; its repr is shortened
+        text = f"{value.dtype} {value.shape} "
+        return blake2b(text.encode() + value.tobytes(), digest_size=8).hexdigest()
+    else:
+        parts = [repr(value)]
+    return blake2b("\n".join(parts).encode("utf-8", "replace"), digest_size=8).hexdigest()
+
+
 def bytes_of(tensor: Any) -> bytes:
     """Return its elements as bytes. Raises ValueError where they are not in this process's memory.
 

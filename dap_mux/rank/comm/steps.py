@@ -8,8 +8,8 @@ from collections import deque
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from dap_mux.rank.comm.looks import can_look, fingerprint, fingerprint_of_part, unseen
-from dap_mux.rank.comm.record import place_of
+from dap_mux.rank.comm.looks import can_look, digest, fingerprint, fingerprint_of_part, unseen
+from dap_mux.rank.comm.record import place_of, user_frame
 from dap_mux.rank.comm.sums import sums_of
 
 if TYPE_CHECKING:  # a rank may have Python 3.8
@@ -30,11 +30,12 @@ class Step:
     `tensors`: the addresses of gradients. Of the first step only, `constant`: parameters whose
     elements are all the same; `groups`: the names of the groups in which DDP keeps them equal, ""
     where it ignores them. `sums`: of values, by `before`, `gradients` and `after`, where asked.
+    `equal`: digests of the values of expressions that are named so; `failed`: why there is none.
     """
 
     __slots__ = (
-        "after", "before", "constant", "gradients", "groups", "number", "optimizer", "place",
-        "sums", "tensors",
+        "after", "before", "constant", "equal", "failed", "gradients", "groups", "number",
+        "optimizer", "place", "sums", "tensors",
     )  # fmt: skip
 
     def __init__(self, number: int, optimizer: str, place: str) -> None:
@@ -48,6 +49,8 @@ class Step:
         self.constant: list[str] = []
         self.groups: dict[str, str] = {}
         self.sums: dict[str, dict[str, list[float]]] = {}
+        self.equal: dict[str, str] = {}
+        self.failed: dict[str, str] = {}
 
 
 class Steps:
@@ -66,6 +69,8 @@ class Steps:
         """Whether `before` is known of each step."""
         self.sums = False
         """Whether `sums` are."""
+        self.equal: list[str] = []
+        """Expressions, evaluated where `step()` was called."""
         self._record = record
         self._fails = fails
         self._names: dict[int, str] = {}  # of parameters, by their identities
@@ -121,6 +126,8 @@ class Steps:
                 now.after = {name: self._after(each, turn) for name, each in parameters}
                 if self.sums:
                     now.sums["after"] = _sums(parameters)
+            for text in self.equal:
+                self._evaluate(text, now)
             self._show("parameter", now, optimizer)
             self.last.append(now)
             self._record.step += 1
@@ -128,6 +135,15 @@ class Steps:
                 tell(now)
         except Exception as error:  # noqa: BLE001
             self._fails(error)
+
+    def _evaluate(self, text: str, now: Step) -> None:
+        frame = user_frame(sys._getframe())  # noqa: SLF001
+        if frame is None:
+            return
+        try:
+            now.equal[text] = digest(eval(text, frame.f_globals, frame.f_locals))  # noqa: S307
+        except Exception as error:  # noqa: BLE001  (the user's expression; the program goes on)
+            now.failed[text] = f"{type(error).__name__}: {error}"
 
     def _after(self, parameter: Any, turn: int) -> str:
         """Return the hash of a parameter after a step; of one of DDP's, a part at each turn.

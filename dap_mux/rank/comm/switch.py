@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import ctypes
+import json
 import os
 import sys
 import threading
@@ -17,7 +18,7 @@ from dap_mux.rank.comm.operations import Operations
 from dap_mux.rank.comm.record import C10D, Record
 from dap_mux.rank.comm.steps import Steps
 from dap_mux.rank.comm.trace import Trace
-from dap_mux.rank.environ import COMM_FILE, COMM_MODES, OPERATIONS
+from dap_mux.rank.environ import COMM_FILE, COMM_MODES, EQUAL, OPERATIONS
 
 if TYPE_CHECKING:  # a rank may have Python 3.8
     from collections.abc import Callable
@@ -273,6 +274,7 @@ def _trace_torch(watch: Watch) -> None:
     if _state.steps is not None:
         _state.steps.ended.append(trace.step)
         _state.steps.sums = True
+        _state.steps.equal = json.loads(os.environ.get(EQUAL) or "[]")
     if _state.mode == OPERATIONS:
         _state.operations = Operations(trace.add, watch.fails)
 

@@ -93,6 +93,7 @@ def test_a_tolerance_needs_two_runs_with_values(
     [
         ("diverge", "diverge needs a trace or a launcher behind --"),
         ("diverge a b c", "diverge compares two runs, not 3"),
+        ("diverge a --equal x", "--equal x: only for the ranks of a launcher behind --"),
         ("diverge a b -- torchrun", "diverge compares two runs, not 3"),
         ("run --comm-file a -- torchrun", "--comm-file a: needs --comm hash or operations"),
     ],

@@ -353,3 +353,30 @@ def test_a_rank_with_another_shard_has_left_none_out() -> None:
         for rank in range(2)
     ]
     assert first_divergence(Replicas(ranks)) is None
+
+
+def said(number: int, **more: Line) -> Line:
+    """A step after which parameters are equal."""
+    return {**step(number, {"w": "gw"}, {"w": f"w{number + 1}"}, **BEGIN), **more}
+
+
+def test_an_expression_that_is_said_to_be_equal_is_compared() -> None:
+    """A difference of parameters that comes first, or with it, is named instead."""
+    texts = ["a", "a", "b"]
+    ranks = [
+        trace(rank, said(0, equal={"lr": "a"}), said(1, equal={"lr": text}))
+        for rank, text in enumerate(texts)
+    ]
+    found = divergence(ranks)
+    assert (found.kind, found.step, found.tensor) == ("equal", 1, "lr")
+    assert (found.ranks, found.others) == ([2], [0, 1])
+    ranks[1].updates["w"][1].step.after["w"] = "w9"
+    assert divergence(ranks).kind != "equal"
+
+
+def test_an_expression_without_a_value_in_one_rank_differs_and_in_all_is_an_error() -> None:
+    fails = {"failed": {"lr": "NameError: lr"}}
+    found = divergence([trace(0, said(0, equal={"lr": "a"})), trace(1, said(0, **fails))])
+    assert (found.ranks, found.evidence) == ([1], ["rank 1: NameError: lr"])
+    with pytest.raises(DapMuxError, match=r"--equal lr: NameError: lr \(rank 0, at train.py:90 f"):
+        first_divergence(Replicas([trace(rank, said(0, **fails)) for rank in range(2)]))

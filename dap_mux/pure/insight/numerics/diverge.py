@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Final, Literal
 
 from msgspec import Struct, field
 
+from dap_mux.pure.errors import DapMuxError
 from dap_mux.pure.insight.numerics.diverge_replicas import Replicas
 from dap_mux.pure.insight.numerics.diverge_trace import Call, Op, RankTrace, Step
 from dap_mux.pure.insight.numerics.diverge_walk import Root, roots
@@ -23,6 +24,7 @@ Kind = Literal[
     "left-out",
     "not-sent",
     "between",
+    "equal",
 ]
 LOCATE: Final = "run it again with --locate, which names the line"
 
@@ -61,7 +63,50 @@ def first_divergence(replicas: Replicas) -> Divergence | None:
     if left_out and first > 0:
         return left_out[0]
     judged = [_judged(replicas, name, ranks, at) for at, name, ranks in found if at == first]
-    return min(judged, key=lambda each: each[0])[1] if judged else None
+    parted = min(judged, key=lambda each: each[0])[1] if judged else None
+    said = _said_to_be_equal(by_rank)
+    if said is not None and (parted is None or (parted.step or 0) > (said.step or 0)):
+        return said
+    return parted
+
+
+def _said_to_be_equal(by_rank: dict[int, RankTrace]) -> Divergence | None:
+    """Return where the values of an expression differ first that its user says are equal.
+
+    Raises DapMuxError for one that has no value in any rank.
+    """
+    steps = {
+        rank: {line.number: line for line in trace.lines if isinstance(line, Step)}
+        for rank, trace in by_rank.items()
+    }
+    texts = {text for each in steps.values() for step in each.values() for text in step.failed}
+    known = {text for each in steps.values() for step in each.values() for text in step.equal}
+    for text in sorted(texts - known):
+        rank, step = next(
+            (rank, step) for rank, each in steps.items() for step in each.values() if step.failed
+        )
+        raise DapMuxError(f"--equal {text}: {step.failed[text]} (rank {rank}, at {step.place})")
+    for number in sorted({number for each in steps.values() for number in each}):
+        there = {rank: each[number] for rank, each in steps.items() if number in each}
+        for text in sorted(known):
+            values = {
+                rank: step.equal.get(text) or step.failed.get(text, "")
+                for rank, step in there.items()
+            }
+            usual, others = _parted(values)
+            if others:
+                return Divergence(
+                    kind="equal",
+                    sentence=f"`{text}` differs after a step, and is said to be equal",
+                    step=number, ranks=others, others=usual, tensor=text,
+                    place=there[others[0]].place,
+                    evidence=[
+                        f"rank {rank}: {step.failed[text]}"
+                        for rank, step in there.items() if text in step.failed
+                    ],
+                    next=f"`compare {text}` where ranks stop at that line shows the values",
+                )  # fmt: skip
+    return None
 
 
 def _not_updated(by_rank: dict[int, RankTrace], name: str, one: int, other: int) -> Divergence:
@@ -108,10 +153,13 @@ def _classes(
     by_rank: dict[int, RankTrace], name: str, ranks: Sequence[int], at: int
 ) -> tuple[list[int], list[int]]:
     """Return the ranks of the majority, and the others; rank 0's where none has it."""
-    values = {rank: _values(by_rank[rank], name, at) for rank in ranks}
+    return _parted({rank: _values(by_rank[rank], name, at) for rank in ranks})
+
+
+def _parted(values: Mapping[int, str | None]) -> tuple[list[int], list[int]]:
     known = {rank: value for rank, value in values.items() if value}
     counts = Counter(known.values())
-    usual = max(counts, key=lambda value: (counts[value], value == known[min(known)]))
+    usual = max(counts, default="", key=lambda value: (counts[value], value == known[min(known)]))
     return (
         [rank for rank in known if known[rank] == usual],
         [rank for rank in known if known[rank] != usual],

@@ -138,6 +138,8 @@ class Step(Struct, tag_field="kind", tag="step"):
     constant: list[str] = field(default_factory=list)
     groups: dict[str, str] = field(default_factory=dict)
     sums: dict[str, dict[str, list[float]]] = field(default_factory=dict)
+    equal: dict[str, str] = field(default_factory=dict)
+    failed: dict[str, str] = field(default_factory=dict)
     calls: dict[str, int] = field(default_factory=dict)
     order: tuple[int, int] = (0, 0)
 
