@@ -112,7 +112,7 @@ def diverge_arguments(parser: ArgumentParser) -> None:
         metavar="EXPR",
         action="append",
         default=[],
-        help="an expression that must be equal in all ranks after each step, where `step()` is called",
+        help="an expression, equal in all ranks after each step, where `step()` is called",
     )
     parser.add_argument(
         "--tolerance",
