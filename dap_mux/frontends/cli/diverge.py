@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import tempfile
 from argparse import Namespace
@@ -16,7 +15,6 @@ from msgspec.structs import replace
 from dap_mux.frontends.cli.execution import execute, load_config
 from dap_mux.frontends.cli.listings import Body, present
 from dap_mux.pure.errors import DapMuxError, UsageError
-from dap_mux.rank.environ import EQUAL
 from dap_mux.system.config import LaunchOptions
 from dap_mux.system.config.options import Address
 
@@ -70,7 +68,7 @@ def _recorded(args: Namespace) -> list[RankTrace]:
         comm = "operations" if args.locate else "hash"
         options = LaunchOptions(
             config, tuple(args.launcher), comm=comm, comm_file=folder,
-            variables={EQUAL: json.dumps(args.equal)} if args.equal else {},
+            comm_equal=tuple(args.equal),
         )  # fmt: skip
         try:
             code = execute(run_launcher, options)

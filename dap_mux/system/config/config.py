@@ -326,6 +326,8 @@ class LaunchOptions(Struct, frozen=True):
     why_after: float | None = None
     comm: str = ""
     comm_file: str = ""
+    comm_equal: tuple[str, ...] = ()
+    """Expressions, whose values the trace has after each step."""
     output_json: Path | None = None
     """A file for what ranks have printed, of which they keep more then: pairs of rank and text."""
     variables: Mapping[str, str] = {}
