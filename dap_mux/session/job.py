@@ -28,7 +28,7 @@ from msgspec import Struct
 from dap_mux.engine import inputs
 from dap_mux.pure.errors import UsageError
 from dap_mux.pure.rank_sets import RankId, fold
-from dap_mux.rank.environ import COMM, COMM_FILE, EQUAL
+from dap_mux.rank.environ import COMM, COMM_FILE, EQUAL, STEP
 from dap_mux.session.session import Session
 from dap_mux.session.terminal_output import Echo, say
 from dap_mux.system.config import LaunchOptions, RunOptions
@@ -336,9 +336,10 @@ def entry_line(command: tuple[str, ...]) -> dict[str, int]:
 
 def rank_variables(options: RunOptions | LaunchOptions) -> dict[str, str]:
     """Return what tells ranks to record or to replay; "" sets none."""
-    named = getattr(options, "comm_equal", ())
-    equal = {EQUAL: json.dumps(named)} if named else {}
-    return {COMM: options.comm, COMM_FILE: options.comm_file, **equal, **options.variables}
+    of_trace = {}
+    if isinstance(options, LaunchOptions):
+        of_trace = {EQUAL: json.dumps(options.comm_equal), STEP: options.comm_step}
+    return {COMM: options.comm, COMM_FILE: options.comm_file, **of_trace, **options.variables}
 
 
 def launched_program(command: tuple[str, ...]) -> tuple[str, ...]:

@@ -78,6 +78,22 @@ async def test_what_the_user_says_is_equal_is_compared(user: User) -> None:
     assert "--equal stpe: NameError: name 'stpe' is not defined (rank 0, at " in done.err
 
 
+async def test_a_line_ends_steps(user: User) -> None:
+    at = line(PROGRAM, 'print(f"step')
+    place = f"scripts/diverge_parts.py:{at}"
+    done = await does(user, "diverge", "--step", place, "--json", "--", *TORCHRUN, "--leave-out")
+    assert done.code == 10, done
+    body = answer(done)
+    assert (body["kind"], body["step"], body["tensor"]) == ("not-exchanged", 2, "2.weight")
+    words = ("--step", place, "--equal", "[step, torch.initial_seed()]", "--json", "--", *TORCHRUN)
+    body = answer(await does(user, "diverge", *words))
+    assert (body["kind"], body["step"]) == ("equal", 0)
+    assert body["place"] == f"{PROGRAM}:{at} train"
+    done = await does(user, "diverge", "--step", "diverge_parts.py:3", "--", *TORCHRUN)
+    assert done.code == 1
+    assert "no rank that has imported torch came to this line" in done.err
+
+
 async def test_ctrl_c_ends_the_job_and_asks_what_it_has_recorded(user: User) -> None:
     words = ["diverge", "--json", "--", *TORCHRUN, "--leave-out", "--endless"]
     command = await launch(user, environment("torch"), words, OMP_NUM_THREADS="1")

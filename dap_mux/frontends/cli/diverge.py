@@ -36,6 +36,9 @@ def main(args: Namespace) -> int:
         raise UsageError(f"diverge compares two runs, not {len(args.traces) + (most == 1)}")
     if args.equal and (args.traces or not args.launcher):
         raise UsageError(f"--equal {args.equal[0]}: only for the ranks of a launcher behind --")
+    file, _, number = args.step.rpartition(":")
+    if args.step and not (args.launcher and file and number.isdecimal()):
+        raise UsageError(f"--step {args.step}: must be FILE:LINE, with a launcher behind --")
     runs = [read_trace(Path(each)) for each in args.traces]
     if args.launcher:
         runs.append(_recorded(args))
@@ -68,7 +71,7 @@ def _recorded(args: Namespace) -> list[RankTrace]:
         comm = "operations" if args.locate else "hash"
         options = LaunchOptions(
             config, tuple(args.launcher), comm=comm, comm_file=folder,
-            comm_equal=tuple(args.equal),
+            comm_equal=tuple(args.equal), comm_step=args.step,
         )  # fmt: skip
         try:
             code = execute(run_launcher, options)
@@ -76,7 +79,10 @@ def _recorded(args: Namespace) -> list[RankTrace]:
             code = 128 + signal.SIGINT
         if code:
             say(f"the job ended with exit code {code}; what it has recorded is compared")
-        return read_trace(Path(folder))
+        traces = read_trace(Path(folder))
+    if args.step and not any(each.steps for each in traces):
+        raise DapMuxError(f"--step {args.step}: no rank that has imported torch came to this line")
+    return traces
 
 
 def read_trace(folder: Path) -> list[RankTrace]:

@@ -95,8 +95,9 @@ def why_arguments(parser: ArgumentParser) -> None:
 def diverge_arguments(parser: ArgumentParser) -> None:
     parser.usage = (
         "dap-mux diverge A [B] [--tolerance X|FOLDER] [--json]\n"
-        "       dap-mux diverge [A] [--locate] [--equal EXPR | --tolerance X|FOLDER] [--json] -- "
-        "LAUNCHER [ARGS...]"
+        "       dap-mux diverge [A] [--locate] [--step FILE:LINE] [--equal EXPR] "
+        "[--tolerance X|FOLDER]\n"
+        "                       [--json] -- LAUNCHER [ARGS...]"
     )
     parser.epilog = DIVERGE_NOTES
     parser.add_argument(
@@ -108,11 +109,17 @@ def diverge_arguments(parser: ArgumentParser) -> None:
     )
     flag(parser, "--locate", "record each operation of torch, which names the line, and is slow")
     parser.add_argument(
+        "--step",
+        metavar="FILE:LINE",
+        default="",
+        help="a step ends where this line is reached (default: where an optimizer's does)",
+    )
+    parser.add_argument(
         "--equal",
         metavar="EXPR",
         action="append",
         default=[],
-        help="an expression, equal in all ranks after each step, where `step()` is called",
+        help="an expression, equal in all ranks after each step, in the function that ends it",
     )
     parser.add_argument(
         "--tolerance",

@@ -1,4 +1,4 @@
-"""The steps of training: each optimizer's `step()` ends one. What parameters and gradients were."""
+"""The steps of training: an optimizer's `step()` ends one, or a line. What parameters were then."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from collections import deque
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from dap_mux.rank.comm.line import Line
 from dap_mux.rank.comm.looks import can_look, digest, fingerprint, fingerprint_of_part, unseen
 from dap_mux.rank.comm.record import place_of, user_frame
 from dap_mux.rank.comm.sums import sums_of
 
 if TYPE_CHECKING:  # a rank may have Python 3.8
     from collections.abc import Callable
+    from types import FrameType
 
     from dap_mux.rank.comm.record import Record
 
@@ -77,6 +79,8 @@ class Steps:
         self._groups: dict[int, str] = {}  # of DDP, likewise
         self._turns: dict[int, int] = {}  # how often each optimizer has made a step
         self._now: Step | None = None
+        self._open: Step | None = None  # what optimizers have done since a line was reached
+        self._line: Line | None = None
         optimizer: Any = sys.modules["torch.optim.optimizer"]
         self._hooks = [
             optimizer.register_optimizer_step_pre_hook(self._begins),
@@ -126,20 +130,37 @@ class Steps:
                 now.after = {name: self._after(each, turn) for name, each in parameters}
                 if self.sums:
                     now.sums["after"] = _sums(parameters)
-            for text in self.equal:
-                self._evaluate(text, now)
             self._show("parameter", now, optimizer)
-            self.last.append(now)
-            self._record.step += 1
-            for tell in [*self.ended]:
-                tell(now)
+            if self._line is None:
+                self._over(now, user_frame(sys._getframe(1)))  # noqa: SLF001
+            else:
+                self._open = now if self._open is None else _joined(self._open, now)
         except Exception as error:  # noqa: BLE001
             self._fails(error)
 
-    def _evaluate(self, text: str, now: Step) -> None:
-        frame = user_frame(sys._getframe())  # noqa: SLF001
-        if frame is None:
-            return
+    def end_at(self, place: str) -> None:
+        """Have steps end where a thread comes to `FILE:LINE`, whatever optimizers do until then."""
+        self._line = Line(place, self._reached)
+        self._line.begin()
+
+    def _reached(self, frame: FrameType) -> None:
+        try:
+            now, self._open = self._open or Step(0, "", ""), None
+            now.number, now.place = self._record.step, place_of(frame)
+            self._record.look()
+            self._over(now, frame)
+        except Exception as error:  # noqa: BLE001
+            self._fails(error)
+
+    def _over(self, now: Step, frame: FrameType | None) -> None:
+        for text in self.equal if frame is not None else ():
+            self._evaluate(text, now, frame)
+        self.last.append(now)
+        self._record.step += 1
+        for tell in [*self.ended]:
+            tell(now)
+
+    def _evaluate(self, text: str, now: Step, frame: Any) -> None:
         try:
             now.equal[text] = digest(eval(text, frame.f_globals, frame.f_locals))  # noqa: S307
         except Exception as error:  # noqa: BLE001  (the user's expression; the program goes on)
@@ -196,6 +217,20 @@ class Steps:
         """Follow no optimizer any more."""
         for hook in self._hooks:
             hook.remove()
+        if self._line is not None:
+            self._line.end()
+
+
+def _joined(step: Step, later: Step) -> Step:
+    """Add what another optimizer, or the same one once more, has done in the same step."""
+    for name in ("gradients", "after", "tensors"):
+        getattr(step, name).update(getattr(later, name))
+    step.before = {**later.before, **step.before}
+    step.groups.update(later.groups)
+    step.constant += later.constant
+    for name, sums in later.sums.items():
+        step.sums.setdefault(name, {}).update(sums)
+    return step
 
 
 def shard_of(tensor: Any) -> str:

@@ -18,7 +18,7 @@ from dap_mux.rank.comm.operations import Operations
 from dap_mux.rank.comm.record import C10D, Record
 from dap_mux.rank.comm.steps import Steps
 from dap_mux.rank.comm.trace import Trace
-from dap_mux.rank.environ import COMM_FILE, COMM_MODES, EQUAL, OPERATIONS
+from dap_mux.rank.environ import COMM_FILE, COMM_MODES, EQUAL, OPERATIONS, STEP
 
 if TYPE_CHECKING:  # a rank may have Python 3.8
     from collections.abc import Callable
@@ -275,6 +275,8 @@ def _trace_torch(watch: Watch) -> None:
         _state.steps.ended.append(trace.step)
         _state.steps.sums = True
         _state.steps.equal = json.loads(os.environ.get(EQUAL) or "[]")
+        if os.environ.get(STEP):
+            _state.steps.end_at(os.environ[STEP])
     if _state.mode == OPERATIONS:
         _state.operations = Operations(trace.add, watch.fails)
 

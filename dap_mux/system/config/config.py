@@ -328,6 +328,8 @@ class LaunchOptions(Struct, frozen=True):
     comm_file: str = ""
     comm_equal: tuple[str, ...] = ()
     """Expressions, whose values the trace has after each step."""
+    comm_step: str = ""
+    """`FILE:LINE`, where steps end."""
     output_json: Path | None = None
     """A file for what ranks have printed, of which they keep more then: pairs of rank and text."""
     variables: Mapping[str, str] = {}

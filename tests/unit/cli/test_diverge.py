@@ -93,6 +93,8 @@ def test_a_tolerance_needs_two_runs_with_values(
     [
         ("diverge", "diverge needs a trace or a launcher behind --"),
         ("diverge a b c", "diverge compares two runs, not 3"),
+        ("diverge a --step train.py:9", "--step train.py:9: must be FILE:LINE, with a launcher"),
+        ("diverge --step train.py -- x", "--step train.py: must be FILE:LINE, with a launcher"),
         ("diverge a --equal x", "--equal x: only for the ranks of a launcher behind --"),
         ("diverge a b -- torchrun", "diverge compares two runs, not 3"),
         ("run --comm-file a -- torchrun", "--comm-file a: needs --comm hash or operations"),

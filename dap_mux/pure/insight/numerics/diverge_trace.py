@@ -195,7 +195,7 @@ class RankTrace:
         self.has_operations = any(isinstance(line, Op) for line in lines)
         self._calls: dict[int, dict[int | str | None, int]] = {}
         self._makers: dict[str, list[int]] = defaultdict(list)
-        self._steps = [at for at, line in enumerate(lines) if isinstance(line, Step)]
+        self.steps = [at for at, line in enumerate(lines) if isinstance(line, Step)]
         since = 0
         for at, line in enumerate(lines):
             if isinstance(line, Call | Op) and not _makes_nothing(line):
@@ -236,7 +236,7 @@ class RankTrace:
 
     def step_of(self, at: int) -> int:
         """Return how many steps have ended before a line."""
-        return bisect_left(self._steps, at)
+        return bisect_left(self.steps, at)
 
     def calls(self, since: int, until: int) -> Iterator[tuple[int, Call]]:
         """Yield the calls between two lines."""

@@ -26,7 +26,7 @@ STRAGGLERS_S = (0.05, 0.5, 2.0)
 SETTRACE_PAUSES_S = (0.0,) * 10 + (0.001,) * 100
 """Pauses before `sys.settrace` is called again, because another thread is inside it."""
 
-DEBUGPYS = ("pydev", "_pydev", "dap_mux")
+DEBUGPYS = ("pydev", "_pydev", __name__)
 """How the names of the modules begin that trace for us."""
 
 

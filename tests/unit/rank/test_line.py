@@ -1,0 +1,73 @@
+"""Steps may end where a line is reached, in frames that run already and in later ones."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from types import FrameType
+
+import pytest
+
+from dap_mux.rank.comm.line import Line
+
+HERE = __file__.rpartition("/")[2]
+
+
+def work(times: int) -> int:
+    """What is looked at; `AT` is the number of the marked line."""
+    done = 0
+    for _ in range(times):
+        done += 1  # here
+    return done
+
+
+AT = work.__code__.co_firstlineno + 4
+
+
+@pytest.mark.parametrize("path", [__file__, f"rank/{HERE}"])
+def test_each_time_that_a_line_is_reached_is_told(path: str) -> None:
+    seen: list[int] = []
+
+    def reached(frame: FrameType) -> None:
+        seen.append(frame.f_locals["done"])
+
+    before = sys.gettrace()
+    line = Line(f"{path}:{AT}", reached)
+    line.begin()
+    try:
+        work(3)
+        other = threading.Thread(target=work, args=(1,))
+        other.start()
+        other.join()
+    finally:
+        line.end()
+        sys.settrace(before)
+    work(2)
+    assert seen == [0, 1, 2, 0]
+
+
+@pytest.mark.parametrize("place", [f"other/{HERE}:{AT}", f"k/{HERE}:{AT}", f"{__file__}:1"])
+def test_other_files_of_that_name_and_lines_without_code_are_not(place: str) -> None:
+    seen: list[FrameType] = []
+    before = sys.gettrace()
+    line = Line(place, seen.append)
+    line.begin()
+    try:
+        work(3)
+    finally:
+        line.end()
+        sys.settrace(before)
+    assert seen == []
+
+
+def test_a_frame_that_runs_already_is_watched() -> None:
+    seen: list[int] = []
+    before = sys.gettrace()
+    at = sys._getframe().f_lineno + 4
+    line = Line(f"{__file__}:{at}", lambda frame: seen.append(frame.f_lineno))
+    line.begin()
+    for _ in range(2):
+        work(1)
+    line.end()
+    sys.settrace(before)
+    assert seen == [at, at]
