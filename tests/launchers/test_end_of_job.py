@@ -19,6 +19,7 @@ import pytest
 
 from tests.launchers.launching import PAGE, STARTS, documented, launch, line
 from tests.launchers.tools import environment
+from tests.support.combinations import rest
 from tests.support.hosts.private_network import possible
 from tests.support.hosts.slurm_cluster import slurm_cluster
 from tests.support.processes.commands import User, user
@@ -126,7 +127,6 @@ ON_HOSTS: Final = {
     "unshared-dial": Way("torch", ("--dial", *_HOSTS, UNSHARED), "sockets"),
     "unshared": Way("torch", (*_HOSTS, UNSHARED), "sockets"),
 }
-EVERY: Final = "DAP_MUX_ALL_CRASHES"
 # The ranks of `run -n` go on without one that never comes.
 EARLY: Final = ("import", "syntax", "port", "config")
 ONE_EACH = [
@@ -136,11 +136,14 @@ ONE_EACH = [
 LAUNCHERS: Final = {**WAYS, **ELSE}
 ONE_EACH += [("value", "accelerate"), ("_exit", "srun"), ("config", "lightning")]
 ALL: Final = [
-    (kind, way) for kind in KINDS for way in LAUNCHERS if way != "run" or kind not in EARLY
+    (kind, way) if (kind, way) in ONE_EACH else rest(kind, way)
+    for kind in KINDS
+    for way in LAUNCHERS
+    if way != "run" or kind not in EARLY
 ]
 
 
-@pytest.mark.parametrize(("kind", "way"), ALL if os.environ.get(EVERY) else ONE_EACH)
+@pytest.mark.parametrize(("kind", "way"), ALL)
 async def test_the_block_names_the_first_rank_and_why(
     user: User, kind: str, way: str, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

@@ -9,6 +9,7 @@ from typing import Final
 import pytest
 from playwright.async_api import Frame
 
+from tests.support.combinations import rest
 from tests.support.processes.commands import User
 from tests.support.processes.waiting import until
 from tests.vscode.code_server import CodeServer
@@ -63,7 +64,7 @@ async def test_the_outlier_is_gone_to_named_and_exported(
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize("type", ["dap-mux", "debugpy"])
+@pytest.mark.parametrize("type", ["dap-mux", rest("debugpy")])
 async def test_values_that_are_not_of_now_are_said_to_be_old(
     user: User, both_server: CodeServer, open_window: OpenWindow, type: str
 ) -> None:

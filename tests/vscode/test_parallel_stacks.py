@@ -12,6 +12,7 @@ from playwright.async_api import TimeoutError as Late
 
 from dap_mux.engine import Settings
 from tests.bench.relay import Relay, relayed
+from tests.support.combinations import rest
 from tests.support.fake_rank.program import FIRST, SCRIPT
 from tests.support.processes.commands import Command, User, line_of
 from tests.support.processes.run_command import start
@@ -52,7 +53,7 @@ for step in range(1_000_000):
 """
 
 
-@pytest.mark.parametrize("type", ["dap-mux", "debugpy"])
+@pytest.mark.parametrize("type", [rest("dap-mux"), "debugpy"])
 async def test_ranks_that_stand_and_wait_are_one_tree_whose_rows_lead_there(
     user: User, both_server: CodeServer, open_window: OpenWindow, type: str
 ) -> None:

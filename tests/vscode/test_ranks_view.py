@@ -9,6 +9,7 @@ import pytest
 from playwright.async_api import Position
 
 from dap_mux.pure.rank_sets.rank_rows import Row as RankRow
+from tests.support.combinations import rest
 from tests.support.processes.commands import User
 from tests.vscode.code_server import CodeServer
 from tests.vscode.editing import LIMIT
@@ -27,7 +28,7 @@ STOOD: Final = (  # the others at their next stop, and who has stepped behind th
 ON_THE_NAME: Final[Position] = {"x": 60, "y": 10}  # the buttons are beside it
 
 
-@pytest.mark.parametrize("type", ["dap-mux", "debugpy"])
+@pytest.mark.parametrize("type", [rest("dap-mux"), "debugpy"])
 async def test_ranks_are_driven_searched_and_named(
     user: User, both_server: CodeServer, open_window: OpenWindow, type: str
 ) -> None:
