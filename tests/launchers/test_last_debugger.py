@@ -18,6 +18,7 @@ from tests.launchers.launching import STARTS, Json, documented, launch, line, se
 from tests.launchers.named_ranks import AWAY, ranks
 from tests.launchers.tools import environment
 from tests.real.driving import joined
+from tests.support.combinations import each_once
 from tests.support.processes.commands import LIMIT, Command, User
 from tests.support.processes.mpi import mpi_environ
 from tests.support.processes.proc_net import free_ports
@@ -92,8 +93,7 @@ async def ends(user: User, run: Command) -> str:
     return done.out
 
 
-@pytest.mark.parametrize("moment", MOMENTS)
-@pytest.mark.parametrize("name", LAUNCHERS)
+@pytest.mark.parametrize(("name", "moment"), each_once([*LAUNCHERS], [*MOMENTS]))
 async def test_the_ranks_of_a_launcher(user: User, name: str, moment: str) -> None:
     job = LAUNCHERS[name]
     path = os.pathsep.join(str(environment(each)) for each in job.environments)
@@ -114,13 +114,15 @@ async def test_the_ranks_of_a_launcher(user: User, name: str, moment: str) -> No
     await ends(user, run)
 
 
-@pytest.mark.parametrize("moment", MOMENTS)
-@pytest.mark.parametrize("dial", [(), ("--dial",)], ids=["listens", "calls"])
-@pytest.mark.parametrize("engine", ["ray", "dask", "monarch"])
+@pytest.mark.parametrize(
+    ("engine", "way", "moment"),
+    each_once(["ray", "dask", "monarch"], ["listens", "calls"], [*MOMENTS]),
+)
 async def test_the_ranks_of_an_engine(
-    user: User, cluster: dict[str, str], engine: str, dial: tuple[str, ...], moment: str
+    user: User, cluster: dict[str, str], engine: str, way: str, moment: str
 ) -> None:
     """Those that come once it has left, too: restarted actors, more workers, another mesh."""
+    dial = ["--dial"] if way == "calls" else []
     words = ["run", *dial, "--", "python", str(LATE), engine]
     environ = {**cluster, "DAP_MUX_DIAL_LISTEN": "127.0.0.1:0"} if dial else cluster
     run = await launch(user, environment(engine), words, **environ)
@@ -128,8 +130,7 @@ async def test_the_ranks_of_an_engine(
     assert answered(await ends(user, run)) == [RANKS, 2 * RANKS if engine == "dask" else RANKS]
 
 
-@pytest.mark.parametrize("moment", MOMENTS)
-@pytest.mark.parametrize("engine", ["ray", "dask"])
+@pytest.mark.parametrize(("engine", "moment"), each_once(["ray", "dask"], [*MOMENTS]))
 async def test_the_ranks_of_a_cluster(
     user: User, cluster: dict[str, str], engine: str, moment: str
 ) -> None:

@@ -39,6 +39,7 @@ echo '{"accessToken": "by Entra ID", "expires_on": 4102444800, "tokenType": "Bea
 STEP: Final = re.compile(r"^      - run: (.*)$", re.MULTILINE)
 
 
+@pytest.mark.rest  # by itself longer than a tenth of CI may take
 def test_from_a_source_distribution_to_what_is_published(tmp_path: Path) -> None:
     """The first job's steps, in what `sdist` holds: all that a release needs is in there."""
     package_index.require(tmp_path)
