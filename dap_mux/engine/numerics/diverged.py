@@ -26,7 +26,7 @@ NEXT = "`dap-mux diverge --locate -- ...` of the same job names the line that ma
 
 
 class Looked(Struct):
-    """What a rank says of its steps; `at`: the one after which it waits."""
+    """The lines of a rank's steps, and the number of the step after which it waits (`at`)."""
 
     at: int = 0
     lines: list[Line] = field(default_factory=list)

@@ -12,7 +12,6 @@ import threading
 import time
 from collections import deque
 from hashlib import blake2b
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from dap_mux.rank import environ
@@ -38,7 +37,7 @@ APART = "-"
 
 
 class Diverged(Exception):
-    """What the debugger shows at such a stop; nobody raises it."""
+    """Never raised: the debugger shows it at such a stop."""
 
 
 Diverged.__qualname__ = "Diverged"  # what clients show
@@ -186,12 +185,7 @@ def arm(log: Callable[[str], object] = _log) -> str:
         _lives.append(Live())
         switch.guard(EVENT, _lives[0], log)
     _lives[0].sets, _lives[0].others = {}, ""
-    torch = sys.modules.get("torch")
-    if torch is None:
-        return "" if find_spec("torch") is not None else "it has no torch"
-    if switch.watch() is None and C10D in sys.modules:
-        return f"its torch {torch.__version__} cannot be watched"
-    return ""
+    return switch.why_unwatched("torch")
 
 
 def disarm() -> None:

@@ -9,7 +9,6 @@ import gc
 import os
 import sys
 import threading
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from dap_mux.rank import environ
@@ -17,7 +16,7 @@ from dap_mux.rank.comm import mpi, session, switch
 from dap_mux.rank.comm.locate import Locator, Origin, counts_of
 from dap_mux.rank.comm.looks import is_finite
 from dap_mux.rank.comm.operators import tensors_in
-from dap_mux.rank.comm.record import C10D, Call, place_of, user_frame
+from dap_mux.rank.comm.record import Call, place_of, user_frame
 from dap_mux.rank.ready import say
 
 if TYPE_CHECKING:  # a rank may have Python 3.8
@@ -32,7 +31,7 @@ MIN_SCALE = 1.0
 
 
 class NotFinite(Exception):
-    """What the debugger shows at such a stop; nobody raises it."""
+    """Never raised: the debugger shows it at such a stop."""
 
 
 NotFinite.__qualname__ = "Not finite"  # what clients show
@@ -244,12 +243,7 @@ def arm(*, locates: bool, log: Callable[[str], object] = _log) -> str:
         switch.guard(EVENT, guard, log)
     else:
         _guards[0].locates = locates
-    torch = sys.modules.get("torch")
-    if torch is None:
-        return "" if any(map(find_spec, ("torch", "mpi4py"))) else "it has no torch and no mpi4py"
-    if switch.watch() is None and C10D in sys.modules:
-        return f"its torch {torch.__version__} cannot be watched"
-    return ""
+    return switch.why_unwatched("torch", "mpi4py")
 
 
 def disarm() -> None:

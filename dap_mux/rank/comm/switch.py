@@ -10,6 +10,7 @@ import sys
 import threading
 from contextlib import suppress
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from dap_mux.rank.comm.kernels import Watch
@@ -339,6 +340,17 @@ def steps() -> Steps | None:
 def watch() -> Watch | None:
     """Return the kernels in front of torch's, None where there are none."""
     return _state.watch
+
+
+def why_unwatched(*packages: str) -> str:
+    """Return why what these packages send is not seen here; "" where it is, or may come to be."""
+    torch = sys.modules.get("torch")
+    if torch is None:
+        found = any(map(find_spec, packages))
+        return "" if found else "it has " + " and ".join(f"no {each}" for each in packages)
+    if watch() is None and C10D in sys.modules:
+        return f"its torch {torch.__version__} cannot be watched"
+    return ""
 
 
 def _in_forked_child() -> None:

@@ -1,4 +1,4 @@
-"""What a rank receives by mpi4py, for its file, and the answers from there.
+"""Keeps what a rank receives by mpi4py in its file, and answers a replay from there.
 
 A program that is replayed initialises MPI alone, as a job of one process.
 """

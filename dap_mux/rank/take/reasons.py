@@ -1,4 +1,4 @@
-"""What of a replay's surroundings is another than it was: named where the replay parts."""
+"""Changes in a replay's surroundings since the job, which are named where the replay parts."""
 
 from __future__ import annotations
 

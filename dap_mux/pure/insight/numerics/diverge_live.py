@@ -18,7 +18,7 @@ from dap_mux.pure.insight.numerics.diverge_trace import Line, RankTrace, Step
 from dap_mux.pure.protocol.rank_messages import StepTold
 
 Order: TypeAlias = tuple[int, int]
-"""What tells steps apart, the same in all ranks."""
+"""Identifies a step; the same in all ranks."""
 ALL_ASKED: Final = 16
 """Of more ranks than these, only some of those that are alike are asked for their hashes."""
 MOST_ASKED: Final = 32
@@ -56,7 +56,7 @@ class Suspect(Struct, frozen=True):
 
 
 class LiveReplicas(Struct, eq=False):
-    """What the ranks of one job have told; one whole step after the other is `due`.
+    """The steps that the ranks of one job have told, each `due` once all have told it.
 
     `sets`: by rank, the parameters whose digests are told apart from others: what other ranks must
     have, too. Empty as long as one digest of all is enough.
