@@ -37,8 +37,9 @@ async def test_torchrun_starts_and_no_rank_is_left_in_a_collective(user: User) -
     value, collective = line_of(path, "value"), line_of(path, "collective")
     async with over_stdio(user, **env) as agent:
         command = ["torchrun", "--standalone", "--nproc-per-node", "4", path]
-        started = await agent.does("start", command=command, request_id="1")
-        assert [(one["ranks"], one["place"]) for one in started["stopped"]] == [("0-3", "job.py:1")]
+        await agent.does("start", command=command, request_id="1")
+        stop = await agent.until("wait_for_stop", "others", [])
+        assert [(one["ranks"], one["place"]) for one in stop["stopped"]] == [("0-3", "job.py:1")]
         await agent.does("breakpoints", action="set", place=f"job.py:{value}")
         await agent.does("go", action="continue", request_id="2", ranks="all", wait=25)
         stop = await agent.until("wait_for_stop", "others", [])

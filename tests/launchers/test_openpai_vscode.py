@@ -93,6 +93,7 @@ def configured(user: User, url: str) -> str:
     return str(json.loads(own)["name"])
 
 
+@pytest.mark.rest  # of test_openpai.py and test_openshift_vscode.py
 async def test_two_tasks_are_held_and_asked(
     user: User,
     openpai: OpenPaiServer,

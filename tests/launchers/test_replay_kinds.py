@@ -8,6 +8,7 @@ import pytest
 
 from tests.replay_score.rounds import equal, failing, parting
 from tests.replay_score.rows import CHANGES, FAILURES, JOBS, Failure, Program
+from tests.support.combinations import rest
 from tests.support.processes.commands import User
 
 pytestmark = [pytest.mark.heavy, pytest.mark.timeout(900)]
@@ -16,13 +17,21 @@ SEVERAL: Final = CHANGES[SEED::5]
 """Each change is a start of torch; the score makes all ten."""
 
 
-@pytest.mark.parametrize("job", JOBS, ids=lambda job: job.name)
+@pytest.mark.parametrize(
+    "job",
+    [rest(job) if job.name == "replicas" else job for job in JOBS],  # test_replay.py has replicas
+    ids=[job.name for job in JOBS],
+)
 async def test_a_rank_is_alone_bit_by_bit_what_it_was(user: User, job: Program) -> None:
     found = await equal(user, job, SEED)
     assert all(steps and same for steps, same in found["kinds"].values()), found
 
 
-@pytest.mark.parametrize("failure", FAILURES, ids=lambda failure: failure.way)
+@pytest.mark.parametrize(
+    "failure",
+    [failure if failure.way == "kill" else rest(failure) for failure in FAILURES],
+    ids=[failure.way for failure in FAILURES],
+)
 async def test_a_rank_goes_as_far_as_it_went(user: User, failure: Failure) -> None:
     found = await failing(user, failure, SEED)
     assert (found["steps"], found["same"], found["said"]) == (37, True, True), found

@@ -32,6 +32,7 @@ from tests.launchers.tools import command, environment
 from tests.launchers.tour import PROGRAM
 from tests.real.driving import joined
 from tests.support.clients.conversation import Conversation
+from tests.support.combinations import rest
 from tests.support.hosts.private_network import possible
 from tests.support.hosts.slurm_cluster import slurm_cluster
 from tests.support.processes import wheels
@@ -83,6 +84,8 @@ LOCAL: Final = ("run", "-n", "4", "examples/data_parallel.py")
 REDUCES: Final = "mean_grad = world.all_reduce_mean(grad)"
 MPI: Final = "comm.allreduce(gradient)"
 ZERO: Final = "optimizer.zero_grad()"
+IN_CI: Final = {"run -n", "torchrun", "Open MPI"}
+"""Each is tried with this checkout, too, and in `make test-rest` with the wheel."""
 WAYS: Final = {
     "run -n": Way((), lambda: [*LOCAL], "data_parallel", REDUCES),
     "torchrun": Way(("torch",), page("PyTorch"), "torchrun/train", "loss.backward()"),
@@ -104,7 +107,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return wheels.installed(wheels.built(folder), folder)
 
 
-@pytest.mark.parametrize("name", WAYS)
+@pytest.mark.parametrize("name", [name if name in IN_CI else rest(name) for name in WAYS])
 async def test_each_launcher_to_the_first_stop(
     user: User, wheel: Path, cluster: dict[str, str], name: str
 ) -> None:

@@ -99,6 +99,7 @@ async def test_a_breakpoint_that_ranks_lack_is_mended(
     await window.quick_fix(EXAMPLE, REDUCE, fix, lambda: mappings(launch) == [mended])
 
 
+@pytest.mark.rest
 async def test_each_window_shows_the_job_that_it_debugs(
     user: User, own_server: CodeServer, open_window: OpenWindow
 ) -> None:
