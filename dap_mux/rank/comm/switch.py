@@ -80,8 +80,16 @@ class _Finder:
 
 
 def _is_importing(name: str) -> bool:
+    """Whether a module is being imported, or looked for: no new finder is asked for it any more.
+
+    A rank on a busy machine looked for torch on the disk while its guard came: it never began.
+    """
     spec = getattr(sys.modules.get(name), "__spec__", None)
-    return bool(getattr(spec, "_initializing", False))
+    if getattr(spec, "_initializing", False):
+        return True
+    locks: Any = getattr(import_module("importlib._bootstrap"), "_module_locks", {})
+    lock = locks.get(name)
+    return lock is not None and lock() is not None
 
 
 def begin(mode: str, log: Callable[[str], object], rank: int | None = None) -> None:
@@ -190,20 +198,26 @@ def _watch_mpi(log: Callable[[str], object]) -> None:
     elif _state.mpi is not None:
         _state.mpi.mode = mode
     elif MPI in sys.modules:
-        try:
-            if mode != "replay":
-                _start_mpi(MpiWatch(mode, log))
-            _call_waiting(_state.waiting_for_mpi)
-        except Exception as error:  # noqa: BLE001  (private parts of mpi4py: the job goes on)
-            is_other = threading.current_thread() is not threading.main_thread()
-            if is_other and _is_importing(MPI):  # no finder is asked for it any more
-                threading.Thread(target=_watch_imported_mpi, args=(log,), daemon=True).start()
-                return
-            version = getattr(sys.modules["mpi4py"], "__version__", "?")
-            log(f"records no calls with mpi4py {version}: {type(error).__name__}: {error}")
+        _take_mpi(mode, log)
+    elif _is_importing(MPI):
+        threading.Thread(target=_watch_imported_mpi, args=(log,), daemon=True).start()
     elif _state.mpi_finder is None:
         _state.mpi_finder = _Finder(lambda: _watch_mpi(log), frozenset({MPI}))
         sys.meta_path.insert(0, _state.mpi_finder)
+
+
+def _take_mpi(mode: str, log: Callable[[str], object]) -> None:
+    try:
+        if mode != "replay":
+            _start_mpi(MpiWatch(mode, log))
+        _call_waiting(_state.waiting_for_mpi)
+    except Exception as error:  # noqa: BLE001  (private parts of mpi4py: the job goes on)
+        is_other = threading.current_thread() is not threading.main_thread()
+        if is_other and _is_importing(MPI):  # no finder is asked for it any more
+            threading.Thread(target=_watch_imported_mpi, args=(log,), daemon=True).start()
+            return
+        version = getattr(sys.modules["mpi4py"], "__version__", "?")
+        log(f"records no calls with mpi4py {version}: {type(error).__name__}: {error}")
 
 
 def _end_mpi() -> None:

@@ -25,17 +25,41 @@ print("goes on", switch.record(), switch._state.finder in sys.meta_path)
 """
 
 
-def output(folder: Path, torch: str) -> list[str]:
+LATE = """\
+import sys, threading
+from dap_mux.rank.comm import switch
+
+class Disk:
+    def find_spec(self, name, path=None, target=None):
+        if name == sys.argv[1]:
+            looks.set()
+            assert begun.wait(30)
+
+def begin():
+    assert looks.wait(30)
+    switch.begin("time", lambda text: (print(text), said.set()))
+    begun.set()
+
+looks, begun, said = threading.Event(), threading.Event(), threading.Event()
+sys.meta_path.insert(0, Disk())
+threading.Thread(target=begin).start()
+import torch
+assert said.wait(30)
+"""
+
+
+def output(folder: Path, torch: str, program: str = PROGRAM, *words: str) -> list[str]:
     """What a program prints that imports a torch of this text."""
     package = folder / "torch"
     (package / "distributed").mkdir(parents=True)
     (package / "__init__.py").write_text(torch)
     (package / "distributed" / "__init__.py").touch()
     (package / "distributed" / "distributed_c10d.py").write_text(C10D)
-    source = f"import sys; sys.path[:0] = [{str(folder)!r}, {str(Path.cwd())!r}]\n{PROGRAM}"
+    source = f"import sys; sys.path[:0] = [{str(folder)!r}, {str(Path.cwd())!r}]\n{program}"
     done = subprocess.run(
-        [sys.executable, "-c", source], capture_output=True, text=True, timeout=60, check=True
-    )
+        [sys.executable, "-c", source, *words],
+        capture_output=True, text=True, timeout=60, check=True,
+    )  # fmt: skip
     return done.stdout.splitlines()
 
 
@@ -56,6 +80,22 @@ def test_an_mpi4py_that_is_too_old_is_named_and_the_program_goes_on(tmp_path: Pa
     said, after = output(tmp_path, "import mpi4py.MPI")
     assert said.startswith("records no calls with mpi4py 1.0: AttributeError:")
     assert after == "goes on None True"
+
+
+@pytest.mark.parametrize("name", ["torch", "torch.distributed.distributed_c10d"])
+def test_a_watch_that_comes_while_torch_is_looked_for_begins_once_it_is_there(
+    name: str, tmp_path: Path
+) -> None:
+    (said,) = output(tmp_path, OLD, LATE, name)
+    assert said.startswith("records no communication calls with torch 1.0: AttributeError:")
+
+
+def test_a_watch_that_comes_while_mpi4py_is_looked_for_begins_too(tmp_path: Path) -> None:
+    (tmp_path / "mpi4py").mkdir()
+    (tmp_path / "mpi4py" / "__init__.py").write_text('__version__ = "1.0"')
+    (tmp_path / "mpi4py" / "MPI.py").write_text("class Request: pass\nIN_PLACE = None")
+    (said,) = output(tmp_path, "import mpi4py.MPI", LATE, "mpi4py.MPI")
+    assert said.startswith("records no calls with mpi4py 1.0: AttributeError:")
 
 
 def test_off_loads_nothing_and_another_word_is_refused() -> None:
