@@ -42,7 +42,8 @@ def test_fsdp2_with_tensor_parallelism(tmp_path: Path, mode: str) -> None:
     )
     found = replicas(tmp_path, TITAN, "--by-rank", mode=mode)
     assert (found["step"], found["ranks"]) == (2, [1]), found
-    assert found["tensor"] == "layers.0.norm.weight@0"
+    # Both differ by the same batch. Whose line is found depends on when FSDP frees what it gathers.
+    assert found["tensor"] in ("layers.0.norm.weight@0", "layers.1.norm.weight@0")
     log = (tmp_path / "trace-4.log").read_text("utf-8")
     assert "misses" not in log
     assert "Warning" not in log
