@@ -16,6 +16,7 @@ import pytest
 from tests.launchers.launching import STARTS, launch, line
 from tests.launchers.tools import environment
 from tests.real.driving import joined
+from tests.support.combinations import rest
 from tests.support.processes.commands import User
 from tests.support.processes.mpi import mpi_environ
 
@@ -208,7 +209,7 @@ def test_it_endures(what: str) -> None:
         assert end - begin < MOST_GROWTH, memory
 
 
-@pytest.mark.parametrize("comm", ["time", "off"])
+@pytest.mark.parametrize("comm", ["time", rest("off")])
 async def test_why_knows_what_a_backward_pass_waits_for(user: User, comm: str) -> None:
     """An async call on the line before, open too, is not what they wait for."""
     go_on = user.folder / "go"

@@ -64,34 +64,25 @@ async def test_two_runs_part_where_one_leaves_a_call_out(user: User) -> None:
     assert "--comm-file before: exists already; a trace is a new folder" in refused.err
 
 
-async def test_what_the_user_says_is_equal_is_compared(user: User) -> None:
-    """Batches differ by their seed; so does what is drawn, which parameters show a step later."""
-    words = ("--equal", "step", "--equal", "torch.initial_seed()", "--json", "--", *TORCHRUN)
-    done = await does(user, "diverge", *words, "--leave-out")
-    assert done.code == 10, done
-    body = answer(done)
-    assert (body["kind"], body["step"], body["ranks"]) == ("equal", 0, [1])
-    assert body["tensor"] == "torch.initial_seed()"
-    assert body["place"] == f"{PROGRAM}:{line(PROGRAM, 'optimizer.step()')} train"
-    done = await does(user, "diverge", "--equal", "stpe", "--", *TORCHRUN)
+async def test_an_expression_that_has_no_value_is_named(user: User) -> None:
+    done = await does(user, "diverge", "--equal", "step", "--equal", "stpe", "--", *TORCHRUN)
     assert done.code == 1
     assert "--equal stpe: NameError: name 'stpe' is not defined (rank 0, at " in done.err
 
 
-async def test_a_line_ends_steps(user: User) -> None:
+async def test_what_the_user_says_is_equal_is_compared_at_the_line_that_ends_a_step(
+    user: User,
+) -> None:
     at = line(PROGRAM, 'print(f"step')
-    place = f"scripts/diverge_parts.py:{at}"
-    done = await does(user, "diverge", "--step", place, "--json", "--", *TORCHRUN, "--leave-out")
+    words = ["--step", f"scripts/diverge_parts.py:{at}", "--equal", "step"]
+    words += ["--equal", "torch.initial_seed() if step > 1 else 0", "--json", "--", *TORCHRUN]
+    done = await does(user, "diverge", *words, "--leave-out")
     assert done.code == 10, done
     body = answer(done)
     assert (body["kind"], body["step"], body["tensor"]) == ("not-exchanged", 2, "2.weight")
-    words = ("--step", place, "--equal", "[step, torch.initial_seed()]", "--json", "--", *TORCHRUN)
     body = answer(await does(user, "diverge", *words))
-    assert (body["kind"], body["step"]) == ("equal", 0)
+    assert (body["kind"], body["step"], body["ranks"]) == ("equal", 2, [1])
     assert body["place"] == f"{PROGRAM}:{at} train"
-    done = await does(user, "diverge", "--step", "diverge_parts.py:3", "--", *TORCHRUN)
-    assert done.code == 1
-    assert "no rank that has imported torch came to this line" in done.err
 
 
 async def test_ctrl_c_ends_the_job_and_asks_what_it_has_recorded(user: User) -> None:

@@ -131,10 +131,11 @@ ON_HOSTS: Final = {
 EARLY: Final = ("import", "syntax", "port", "config")
 ONE_EACH = [
     (kind, "torchrun" if kind in EARLY else way)
-    for kind, way in zip(KINDS, cycle(WAYS), strict=False)
+    for kind, way in zip(KINDS, cycle(["mpirun", "run"]), strict=False)
 ]
+ONE_EACH += [("value", "torchrun"), ("kill", "torchrun"), ("assert", "spawn")]
 LAUNCHERS: Final = {**WAYS, **ELSE}
-ONE_EACH += [("value", "accelerate"), ("_exit", "srun"), ("config", "lightning")]
+ONE_EACH += [("value", "accelerate"), ("_exit", "srun")]
 ALL: Final = [
     (kind, way) if (kind, way) in ONE_EACH else rest(kind, way)
     for kind in KINDS

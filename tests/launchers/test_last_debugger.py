@@ -18,7 +18,7 @@ from tests.launchers.launching import STARTS, Json, documented, launch, line, se
 from tests.launchers.named_ranks import AWAY, ranks
 from tests.launchers.tools import environment
 from tests.real.driving import joined
-from tests.support.combinations import each_once
+from tests.support.combinations import each_once, those
 from tests.support.processes.commands import LIMIT, Command, User
 from tests.support.processes.mpi import mpi_environ
 from tests.support.processes.proc_net import free_ports
@@ -70,6 +70,14 @@ LAUNCHERS: Final = {
 }
 
 
+IN_CI: Final = {
+    ("torchrun", "before"),
+    ("torchrun-calls", "while"),
+    ("openmpi", "after"),
+    ("mpich", "before"),
+}
+
+
 async def came(client: DapClient, count: int) -> None:
     """Wait until at least so many ranks, beside a driver, are connected."""
 
@@ -93,7 +101,7 @@ async def ends(user: User, run: Command) -> str:
     return done.out
 
 
-@pytest.mark.parametrize(("name", "moment"), each_once([*LAUNCHERS], [*MOMENTS]))
+@pytest.mark.parametrize(("name", "moment"), those(IN_CI, [*LAUNCHERS], MOMENTS))
 async def test_the_ranks_of_a_launcher(user: User, name: str, moment: str) -> None:
     job = LAUNCHERS[name]
     path = os.pathsep.join(str(environment(each)) for each in job.environments)

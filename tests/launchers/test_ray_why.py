@@ -13,7 +13,7 @@ import pytest
 from tests.launchers.launching import STARTS, launch
 from tests.launchers.ray_scene import SERVICE
 from tests.launchers.tools import environment
-from tests.support.combinations import each_once, rest
+from tests.support.combinations import rest, those
 from tests.support.processes.commands import Command, Json, User
 from tests.support.processes.waiting import until
 
@@ -56,7 +56,7 @@ async def asked(user: User, cluster: dict[str, str], words: list[str]) -> tuple[
     return done.code, json.loads(done.out)
 
 
-@pytest.mark.parametrize(("how", "way"), each_once([*CALLS], WAYS))
+@pytest.mark.parametrize(("how", "way"), those({("lock", "run"), ("sleep", "ray")}, [*CALLS], WAYS))
 async def test_a_hung_actor_is_never_called_healthy(
     user: User, cluster: dict[str, str], way: str, how: str
 ) -> None:
@@ -73,7 +73,7 @@ async def test_a_hung_actor_is_never_called_healthy(
             assert f"(step) in {CALLS[how]}" in answer["sentence"], answer
 
 
-@pytest.mark.parametrize("way", ["run", rest("dial"), "ray", rest("pid")])
+@pytest.mark.parametrize("way", ["run", rest("dial"), rest("ray"), rest("pid")])
 async def test_an_actor_at_work_is_never_called_hung(
     user: User, cluster: dict[str, str], way: str
 ) -> None:

@@ -19,7 +19,7 @@ SEVERAL: Final = CHANGES[SEED::5]
 
 @pytest.mark.parametrize(
     "job",
-    [rest(job) if job.name == "replicas" else job for job in JOBS],  # test_replay.py has replicas
+    [rest(job) if job.name in ("replicas", "sharded") else job for job in JOBS],
     ids=[job.name for job in JOBS],
 )
 async def test_a_rank_is_alone_bit_by_bit_what_it_was(user: User, job: Program) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import product
 from typing import Any
 
@@ -18,4 +18,9 @@ def each_once(*dimensions: Sequence[Any]) -> list[Any]:
     """Return all combinations; those that are not needed to have each value once are `rest`."""
     most = max(map(len, dimensions))
     chosen = {tuple(each[at % len(each)] for each in dimensions) for at in range(most)}
+    return those(chosen, *dimensions)
+
+
+def those(chosen: Collection[tuple[Any, ...]], *dimensions: Sequence[Any]) -> list[Any]:
+    """Return all combinations; all but these are `rest`."""
     return [each if each in chosen else rest(*each) for each in product(*dimensions)]

@@ -20,6 +20,7 @@ MILLION: Final = pytest.param(
     id="all",
     marks=[
         pytest.mark.heavy,
+        pytest.mark.rest,
         pytest.mark.long,
         pytest.mark.slow,
         pytest.mark.timeout(60 + MOST_CASES // 2000),
