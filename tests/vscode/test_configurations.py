@@ -42,6 +42,7 @@ async def test_f5_without_launch_json_starts_four_ranks_restart_others_and_stop_
     await run_to_their_end(window, own_server)
 
 
+@pytest.mark.rest
 async def test_a_session_that_runs_is_found(
     quiet: None, own_server: CodeServer, open_window: OpenWindow
 ) -> None:

@@ -46,6 +46,7 @@ async def test_a_death_is_told_in_red_and_stands_first(
     await _is_red(window, line.locator(".value .error, .value.error, .error").first)
 
 
+@pytest.mark.rest
 async def test_a_job_in_a_terminal_is_debugged_in_its_window_and_has_its_log_there(
     own_server: CodeServer, open_window: OpenWindow
 ) -> None:

@@ -217,6 +217,7 @@ async def _loses_a_rank(keys: Keyboard, server: CodeServer) -> None:
     await focused.wait_for(timeout=LIMIT * 1000)
 
 
+@pytest.mark.rest
 async def test_the_first_minutes(
     user: User, own_server: CodeServer, open_window: OpenWindow, free_port: int, quiet: None
 ) -> None:

@@ -46,6 +46,7 @@ async def test_where_ranks_stand_and_what_a_name_is_there(
     await says_who_differs(window)
 
 
+@pytest.mark.rest
 async def test_a_hover_shows_all_ranks_with_the_stock_type_too(
     user: User, stock_server: CodeServer, open_window: OpenWindow
 ) -> None:
@@ -120,6 +121,7 @@ async def test_each_window_shows_the_job_that_it_debugs(
     await hint(windows[2], "0-1")
 
 
+@pytest.mark.rest
 async def test_after_a_mapping_has_been_written_one_attaches_again(
     user: User, own_server: CodeServer, open_window: OpenWindow
 ) -> None:

@@ -21,6 +21,7 @@ pytestmark = [*IN_A_WINDOW, pytest.mark.heavy, pytest.mark.usefixtures("quiet")]
 NAME: Final = "Remote Attach to Cluster"
 
 
+@pytest.mark.rest
 async def test_a_session_on_another_port_is_offered(
     user: User, own_server: CodeServer, open_window: OpenWindow, free_port: int
 ) -> None:

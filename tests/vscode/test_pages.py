@@ -31,6 +31,7 @@ async def test_every_picture_is_shown(own_server: CodeServer, open_window: OpenW
     assert not [step for step in steps if "`" in step], "code that is not shown as code"
 
 
+@pytest.mark.rest
 async def test_the_walkthrough_in_a_light_theme(
     own_server: CodeServer, open_window: OpenWindow
 ) -> None:

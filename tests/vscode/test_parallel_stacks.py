@@ -91,6 +91,7 @@ async def test_ranks_that_stand_and_wait_are_one_tree_whose_rows_lead_there(
         await window.leave()
 
 
+@pytest.mark.rest
 async def test_512_ranks_are_two_branches_and_a_click_shows_variables(
     user: User, own_server: CodeServer, open_window: OpenWindow
 ) -> None:

@@ -50,6 +50,7 @@ async def test_ranks_are_driven_searched_and_named(
     await _search(window)
 
 
+@pytest.mark.rest
 async def test_the_activity_bar_counts_sessions_and_the_view_ranks(
     user: User, own_server: CodeServer, open_window: OpenWindow
 ) -> None:
@@ -78,6 +79,7 @@ async def test_the_view_is_open_and_its_rows_have_every_button(
         await menu.filter(has_text=item).first.wait_for()
 
 
+@pytest.mark.rest
 async def test_a_row_steps_into_and_out_and_is_compared_and_released(
     user: User, own_server: CodeServer, open_window: OpenWindow
 ) -> None:

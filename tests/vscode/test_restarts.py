@@ -37,6 +37,7 @@ async def test_the_job_is_unharmed_and_a_new_attach_shows_where_it_is(
     assert (await run.ends()).code == 0
 
 
+@pytest.mark.rest
 async def test_restart_attaches_again_and_the_job_keeps_what_it_is_doing(
     user: User, stock_server: CodeServer, open_window: OpenWindow
 ) -> None:

@@ -55,6 +55,7 @@ async def test_the_views_are_there_before_the_session(
 
 
 @pytest.mark.heavy
+@pytest.mark.rest
 async def test_the_side_bar_is_left_to_a_user_who_never_wants_the_debug_views(
     user: User, own_server: CodeServer, open_window: OpenWindow
 ) -> None:
@@ -76,6 +77,7 @@ async def test_the_side_bar_is_left_to_a_user_who_never_wants_the_debug_views(
 
 
 @pytest.mark.heavy
+@pytest.mark.rest
 async def test_they_are_there_before_the_next_session_of_type_debugpy(
     user: User, both_server: CodeServer, open_window: OpenWindow
 ) -> None:
