@@ -219,6 +219,14 @@ def test_a_rank_whose_link_is_lost_may_run_on() -> None:
     assert named(verdict(reduces(), lost)) == ("undecided", "1")
 
 
+def test_each_rank_that_tells_nothing_has_its_own_reason() -> None:
+    slow = standing(silent(), problem="no answer within 1 s")
+    late = standing(silent(), state="connecting", problem="runs a method")
+    assert verdict(slow, late, slow).sentence == (
+        "ranks 0,2: no answer within 1 s; rank 1: runs a method; nothing else is wrong"
+    )
+
+
 def test_connections_lead_to_the_rank_at_the_other_end() -> None:
     """A `recv` of the job's own that waits for its peer, which waits for this one."""
     receive = {"call": RECEIVE, "state": "S", "system_call": "recvfrom"}

@@ -330,8 +330,11 @@ def healthy(picture: Picture) -> Verdict | None:
 def _undecided(picture: Picture) -> Verdict:
     silent = [one for one in picture.live if not one.told]
     if silent:
-        why = silent[0].standing.problem or "no answer"
-        sentence = f"{ranks(silent)}: {why}; nothing else is wrong"
+        problems: dict[str, list[Doing]] = {}
+        for one in silent:
+            problems.setdefault(one.standing.problem or "no answer", []).append(one)
+        told = [f"{ranks(each)}: {problem}" for problem, each in problems.items()]
+        sentence = "; ".join([*told, "nothing else is wrong"])
     elif not picture.live:
         sentence = "no rank is attached"
     elif picture.idle and not picture.elsewhere:
