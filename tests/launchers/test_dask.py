@@ -92,6 +92,7 @@ async def test_a_breakpoint_holds_two_workers_of_a_running_cluster(
     await left(client, run, cluster)
 
 
+@pytest.mark.rest
 async def test_the_dashboard_is_named_and_what_workers_logged_and_printed(
     user: User, cluster: DaskCluster
 ) -> None:
@@ -156,6 +157,7 @@ async def test_a_worker_killed_while_stopped_is_back_and_stops_again(
     await left(client, run, cluster)
 
 
+@pytest.mark.rest
 async def test_a_stop_longer_than_the_schedulers_patience_loses_no_worker(
     user: User, cluster: DaskCluster
 ) -> None:
@@ -252,6 +254,7 @@ async def test_a_driver_runs_with_its_local_cluster_in_one_session(user: User) -
     await user.nothing_is_left(within=LIMIT)
 
 
+@pytest.mark.rest
 async def test_one_failed_task_is_one_stop(user: User) -> None:
     """Neither where its traceback is made anew in other processes, nor in the driver."""
     run = await launch(user, environment("dask"), [*ours(typed("dask.md", 0)[0]), "--bad", "11"])

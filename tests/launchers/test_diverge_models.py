@@ -12,6 +12,7 @@ from dap_mux.pure.insight.numerics.diverge_trace import RankTrace
 from tests.diverge_score.expected import ENVIRONMENT
 from tests.diverge_score.traces import trace_of
 from tests.launchers.launching import line
+from tests.support.combinations import rest
 
 pytestmark = [pytest.mark.timeout(500), pytest.mark.real, pytest.mark.slow]
 SCRIPTS: Final = Path(__file__).parent / "scripts"
@@ -34,7 +35,7 @@ def test_a_gpt_with_a_layer_outside_of_ddp(tmp_path: Path) -> None:
     assert found["ranks"] == [1, 2, 3]
 
 
-@pytest.mark.parametrize("mode", ["hash", "operations"])
+@pytest.mark.parametrize("mode", [rest("hash"), "operations"])
 def test_fsdp2_with_tensor_parallelism(tmp_path: Path, mode: str) -> None:
     """Ranks 0 and 1 share shards of the data, and have the same norms; so have 2 and 3."""
     assert replicas(tmp_path, TITAN, mode=mode)["sentence"] == (
@@ -80,6 +81,7 @@ def test_a_gpt_on_one_rank_and_on_four(tmp_path: Path) -> None:
         )
 
 
+@pytest.mark.rest
 def test_fsdp2_with_tensor_parallelism_on_one_rank_and_on_four(tmp_path: Path) -> None:
     one = recorded(tmp_path, TITAN, 1)
     assert of_runs(one, recorded(tmp_path, TITAN, 4))["sentence"].startswith(

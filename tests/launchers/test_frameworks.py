@@ -109,6 +109,7 @@ async def test_lightning_whose_main_process_starts_the_other(user: User) -> None
     await debugged(user, job, environment("torch"), documented("Lightning"), MASTER_PORT=port)
 
 
+@pytest.mark.rest
 async def test_accelerate_which_starts_mpirun(user: User) -> None:
     """It takes every MPI but Open MPI for Intel's, whose options MPICH knows too."""
     environment("mpich")

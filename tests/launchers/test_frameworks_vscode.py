@@ -12,7 +12,6 @@ import pytest
 from tests.launchers.launching import EXAMPLES, STARTS, launch, line
 from tests.launchers.pages import ours, typed
 from tests.launchers.tools import environment
-from tests.support.combinations import rest
 from tests.support.processes.commands import Command, User
 from tests.vscode.code_server import CodeServer
 from tests.vscode.conftest import browser, own_server, user
@@ -95,9 +94,10 @@ JOBS: Final = (
 
 @pytest.mark.parametrize(
     "job",
-    [job if job.engine == "ray" else rest(job) for job in JOBS],
+    JOBS,
     ids=[job.engine for job in JOBS],
 )
+@pytest.mark.rest
 async def test_a_click_stops_the_ranks_of_a_job(
     user: User,
     cluster: dict[str, str],

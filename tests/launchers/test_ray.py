@@ -141,6 +141,7 @@ async def test_an_actor_in_a_long_method(user: User, cluster: dict[str, str]) ->
     assert await service.ends() == "looked [0, 0, 0, 0, 0]\n"
 
 
+@pytest.mark.rest
 async def test_rays_own_breakpoint(user: User, cluster: dict[str, str]) -> None:
     """Two tasks wait in it at once, one after an exception: all stop in the user's code."""
     service = await Service.start(user, {**cluster, "RAY_DEBUG_POST_MORTEM": "1"}, "--looks")
@@ -228,6 +229,7 @@ async def test_trouble(user: User, cluster: dict[str, str]) -> None:
     ]
 
 
+@pytest.mark.rest
 async def test_methods_side_by_side(user: User, cluster: dict[str, str]) -> None:
     """Threads, an event loop, and processes that a task starts; the ranks call the session.
 

@@ -97,6 +97,7 @@ async def test_it_runs_to_a_step_or_a_call_and_back_from_there(user: User) -> No
     await replay.ends()
 
 
+@pytest.mark.rest
 async def test_the_console_goes_back(user: User) -> None:
     await took(user, "fail")
     words = ["replay", "--console", "--at", "last", "r2.rank"]

@@ -178,6 +178,7 @@ async def trained(folder: Path, *, looked_at: bool) -> Mapping[str, list[str]]:
 
 
 @pytest.mark.timeout(120 + 8 * LOOKS)
+@pytest.mark.rest
 async def test_no_look_changes_the_job(tmp_path: Path) -> None:
     """The results are the same bit by bit, no rank is stopped, and none needs more memory."""
     alone, seen = [

@@ -131,7 +131,7 @@ def test_the_page_has_commands_for_pip_pipx_and_uvx() -> None:
 @pytest.mark.parametrize(
     "command",
     [
-        command if PROGRAMS.index(program) == at else rest(command)
+        command if PROGRAMS.index(program) == at and program != "pipx" else rest(command)
         for at, (program, command) in enumerate(zip(PROGRAMS, COMMANDS, strict=True))
     ],
 )

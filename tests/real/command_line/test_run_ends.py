@@ -12,6 +12,7 @@ from contextlib import suppress
 import pytest
 
 from tests.real.driving import joined
+from tests.support.combinations import rest
 from tests.support.processes.commands import LIMIT, User, bodies, line_of, listed
 from tests.support.processes.run_command import WAIT, listening, start
 
@@ -209,7 +210,7 @@ async def test_ranks_that_end_before_they_listen(user: User) -> None:
     assert "Traceback" not in done.err
 
 
-@pytest.mark.parametrize("options", [(), ("--dial",)], ids=["ranks-listen", "ranks-call"])
+@pytest.mark.parametrize("options", [rest(()), ("--dial",)], ids=["ranks-listen", "ranks-call"])
 async def test_killed_before_a_client_came_it_leaves_no_rank_waiting(
     user: User, options: tuple[str, ...]
 ) -> None:

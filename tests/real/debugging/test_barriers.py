@@ -12,6 +12,7 @@ from dap_mux.client import Json
 from dap_mux.engine import Settings
 from tests.conftest import rounds
 from tests.real.driving import Driver, brief, driving, script
+from tests.support.combinations import rest
 from tests.support.processes import proc_net
 from tests.support.processes.commands import LIMIT, line_of
 from tests.support.processes.ranks import Rank, Style, debugpy_ranks
@@ -102,7 +103,7 @@ async def test_a_missing_rank_is_named_and_a_dead_one_is_not_waited_for() -> Non
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize("style", ["agent", "module"])
+@pytest.mark.parametrize("style", ["agent", rest("module")])
 async def test_a_loss_that_differs_is_found(style: Style) -> None:
     """At step 137 of 1,000, and nowhere else; nobody is left behind in the all-reduce."""
     differ = {"line": COUNT, "condition": f"differ: {LOSS}"}

@@ -55,6 +55,7 @@ async def test_the_action_keeps_the_report_of_a_job(
     assert "if: failure()" in TEXT
 
 
+@pytest.mark.rest
 async def test_the_action_installs_us_from_its_own_repository(user: User, tmp_path: Path) -> None:
     package_index.require(tmp_path)
     assert await bash(user, f"{sys.executable} -m venv {tmp_path}/venv") == 0
