@@ -338,7 +338,8 @@ def rank_variables(options: RunOptions | LaunchOptions) -> dict[str, str]:
     """Return what tells ranks to record or to replay; "" sets none."""
     of_trace = {}
     if isinstance(options, LaunchOptions):
-        of_trace = {EQUAL: json.dumps(options.comm_equal), STEP: options.comm_step}
+        equal = json.dumps(options.comm_equal) if options.comm_equal else ""
+        of_trace = {EQUAL: equal, STEP: options.comm_step}
     return {COMM: options.comm, COMM_FILE: options.comm_file, **of_trace, **options.variables}
 
 

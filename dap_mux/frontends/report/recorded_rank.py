@@ -171,7 +171,8 @@ class RecordedRank:
 
     def _stack(self, arguments: Body) -> Body:
         thread = dict(self._threads()).get(arguments["threadId"])
-        if thread is None or not self._stopped:
+        # Of a rank that was only paused, it may be asked for before the stop and after `continue`.
+        if thread is None or not (self._stopped or thread.frames):
             raise Unanswered("the thread runs here")
         frames = thread.frames
         start = arguments.get("startFrame") or 0

@@ -55,6 +55,8 @@ class Line:
         """Watch no more."""
         if MONITORING is not None:
             MONITORING.set_events(TOOL, 0)
+            for event in (MONITORING.events.PY_START, MONITORING.events.LINE):
+                MONITORING.register_callback(TOOL, event, None)  # local events stay
             MONITORING.free_tool_id(TOOL)
             return
         threading.settrace(None)

@@ -18,11 +18,12 @@ import pytest
 from msgspec.structs import replace
 
 from dap_mux.client import DapClient, RequestFailed
+from dap_mux.frontends.report.recording import THE_END
 from dap_mux.frontends.report.report_file import At, Frame, Printed, Stop, Thread, Variable, packed
 from tests.support.clients.live_editor import LiveEditor, live
 from tests.support.editors import NvimDapModel, VSCodeModel
 from tests.support.processes.commands import LIMIT, Command, User, bodies, listed, threads
-from tests.support.reports.sample import PATH, REPORT, STOPS, TEXT, WHY, at, sample
+from tests.support.reports.sample import PATH, REPORT, RUNNING, STOPS, TEXT, WHY, at, sample
 
 pytestmark = pytest.mark.real
 ATTACH: Final = {"justMyCode": True, "pathMappings": [{"localRoot": "/here", "remoteRoot": "."}]}
@@ -190,6 +191,9 @@ async def test_a_job_without_a_stop_is_shown_as_it_ended(user: User) -> None:
     rows = await listed(client, "state", *["exited"] * 4)
     assert [row["exitCode"] for row in rows] == [0, 0, 0, 7]
     assert "no rank stopped in it; rank 3: ValueError" in command.err
+    assert any(THE_END in each["output"] for each in bodies(client, "output"))
+    with pytest.raises(RequestFailed, match="every rank has ended; `dap-mux list` shows how"):
+        await client.request("evaluate", {"expression": "loss", "context": "repl"})
     for words in (("stacks",), ("compare", "loss"), ("cast", "all", "p loss")):
         told = await user.does(*words)
         assert "{3}: exited: exit code 7" in told.out + told.err, words
@@ -258,6 +262,32 @@ async def test_nvim_dap_shows_the_stack_of_a_rank_that_ran(user: User) -> None:
         editor.ask("stepBack", {"threadId": model.focus})
         await editor.until(partial(_shows, editor, 5), "the first stop")
         assert model.notices == []
+
+
+async def test_a_hang_is_told_and_a_rank_that_is_paused_runs_again(user: User) -> None:
+    """No rank is stopped in it. nvim-dap expands a row by these requests, and moves nobody."""
+    title = "not-joined: rank 2 stands"
+    hang = Stop(9.0, title, (At("0-3", "running", threads=RUNNING),), why=WHY)
+    data = packed(REPORT, [hang, replace(hang, title="after")], (), {})
+    client = await (await opened(user, data)).client()
+    await client.handshake(ATTACH)
+    rows = await listed(client, "state", *["running"] * 4)
+    told = [each["output"] for each in bodies(client, "output")]
+    assert any("stop 2 of 2" in text and "after" in text for text in told)
+    for _ in range(2):
+        await client.request("pause", {"threadId": rows[3]["threadId"]})
+        (*_, last) = await listed(client, "state", *["stopped"] * 4)
+        shown = await frames(client, last["threadId"])
+        assert [frame["line"] for frame in shown] == [6, 11]
+        await client.request("continue", {"threadId": last["threadId"]})
+        await listed(client, "state", *["running"] * 4)
+    assert [each["output"] for each in bodies(client, "output")] == told
+    await client.request("pause", {"threadId": rows[0]["threadId"]})
+    await listed(client, "state", *["stopped"] * 4)
+    await client.request("stepBack", {"threadId": rows[0]["threadId"]})
+    await listed(client, "state", *["running"] * 4)
+    assert any(title in each["output"] for each in bodies(client, "output"))
+    await client.close()
 
 
 def _shows(editor: LiveEditor, line: int) -> bool:

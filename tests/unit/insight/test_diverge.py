@@ -378,5 +378,10 @@ def test_an_expression_without_a_value_in_one_rank_differs_and_in_all_is_an_erro
     fails = {"failed": {"lr": "NameError: lr"}}
     found = divergence([trace(0, said(0, equal={"lr": "a"})), trace(1, said(0, **fails))])
     assert (found.ranks, found.evidence) == ([1], ["rank 1: NameError: lr"])
+    later = said(1, failed={"x": "KeyError: 7"})
     with pytest.raises(DapMuxError, match=r"--equal lr: NameError: lr \(rank 0, at train.py:90 f"):
-        first_divergence(Replicas([trace(rank, said(0, **fails)) for rank in range(2)]))
+        first_divergence(Replicas([trace(rank, said(0, **fails), later) for rank in range(2)]))
+    with pytest.raises(DapMuxError, match=r"--equal x: KeyError: 7 \(rank 0, at train.py:90 f"):
+        first_divergence(
+            Replicas([trace(rank, said(0, equal={"lr": "a"}, **fails), later) for rank in range(2)])
+        )

@@ -14,7 +14,7 @@ HERE = __file__.rpartition("/")[2]
 
 
 def work(times: int) -> int:
-    """What is looked at; `AT` is the number of the marked line."""
+    """Count; the line that the tests watch, number `AT`, is marked."""
     done = 0
     for _ in range(times):
         done += 1  # here

@@ -83,10 +83,13 @@ def _said_to_be_equal(by_rank: dict[int, RankTrace]) -> Divergence | None:
     known = {text for each in steps.values() for step in each.values() for text in step.equal}
     for text in sorted(texts - known):
         rank, step = next(
-            (rank, step) for rank, each in steps.items() for step in each.values() if step.failed
+            (rank, step)
+            for rank, each in steps.items()
+            for step in each.values()
+            if text in step.failed
         )
         raise DapMuxError(f"--equal {text}: {step.failed[text]} (rank {rank}, at {step.place})")
-    for number in sorted({number for each in steps.values() for number in each}):
+    for number in sorted({number for each in steps.values() for number in each} if known else ()):
         there = {rank: each[number] for rank, each in steps.items() if number in each}
         for text in sorted(known):
             values = {
