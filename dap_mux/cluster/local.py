@@ -17,6 +17,7 @@ import anyio
 
 from dap_mux.cluster.job import Job, RankProcess
 from dap_mux.pure.errors import UsageError
+from dap_mux.rank.environ import REPLAY_STORE
 from dap_mux.rank.ready import failure_file
 from dap_mux.rank.start.run_module import LENT
 from dap_mux.system.programs import lent_packages, module_command, restore_limit
@@ -36,6 +37,8 @@ class LocalJob(Job):
     python: str = sys.executable
     python_args: tuple[str, ...] = ()
     """Options of Python itself, such as `-X dev`."""
+    only: tuple[int, ...] = ()
+    """The ranks that are started; (): all."""
 
     def agent_command(self, ready_file: Path) -> list[str]:
         """Return the command line of each rank, whose number is in its environment."""
@@ -57,8 +60,18 @@ class LocalJob(Job):
             "MASTER_ADDR": LOOPBACK,
             "MASTER_PORT": str(master_port),
             "PYTHONUNBUFFERED": "1",
+            **({REPLAY_STORE: self._store(master_port)} if len(self.only) > 1 else {}),
             **({} if self.python == sys.executable else {LENT: lent_packages()}),
         }
+
+    def _store(self, master_port: int) -> str:
+        """Return a file that no start before this one has used."""
+        return str(self.log_dir.absolute() / f"together-{master_port}")
+
+    @property
+    def ranks(self) -> Sequence[int]:
+        """The ranks that are started."""
+        return self.only or range(self.world_size)
 
 
 def job_python(wanted: Path | None, environ: Mapping[str, str]) -> str:
@@ -96,7 +109,7 @@ class LocalCluster:
         self._folder = temporary_folder(RANKS)
         self._ready_dir = self._folder.__enter__()
         self.job.log_dir.mkdir(parents=True, exist_ok=True)
-        for rank in range(self.job.world_size):
+        for rank in self.job.ranks:
             self._log_of(rank).write_bytes(b"")  # one log for this job and its restarts
         self._tasks = anyio.create_task_group()
         await self._tasks.__aenter__()
@@ -157,7 +170,7 @@ class LocalCluster:
 
     def _start(self) -> None:
         master_port = _free_port()
-        for rank in range(self.job.world_size):
+        for rank in self.job.ranks:
             process = self._spawn(rank, master_port)
             # Shielded: a cancelled block must still stop the ranks and see them end.
             watch = anyio.CancelScope(shield=True)

@@ -309,11 +309,13 @@ TAKE, TAKE_TO, TAKE_LIMIT = "DAP_MUX_TAKE", "DAP_MUX_TAKE_TO", "DAP_MUX_TAKE_LIM
 HASH_SEED = "PYTHONHASHSEED"
 """The same in a rank that is taken home, and in its replay: sets have the same order."""
 REPLAY = "DAP_MUX_REPLAY"
-"""The file of the rank that this process replays."""
+"""An object in JSON: of each rank that is replayed here, its file. This process is one of them."""
+REPLAY_STORE = "DAP_MUX_REPLAY_STORE"
+"""A file by which ranks that are replayed together find each other."""
 GO_ON = "DAP_MUX_REPLAY_GO_ON"
 """Set where a replay goes on though it sends other values than were sent then."""
 REPLAY_AT = "DAP_MUX_REPLAY_AT"
-"""Where a replay stops: `31` or `step:31`, `call:8113`, `last`."""
+"""Where a replay stops: `31` or `step:31`, `call:8113`, `last`; `@2` behind it: of rank 2."""
 DEFAULT_LIMIT_S = 300.0
 """Seconds. Shorter than what collectives of the other ranks wait (gloo 30 min, NCCL 10 min)."""
 

@@ -213,7 +213,11 @@ def words_of(options: LaunchOptions | RunOptions) -> tuple[str, ...]:
     """Return the words after `dap-mux run` that start the job again."""
     if isinstance(options, RunOptions):
         if REPLAY in options.variables:
-            return (options.variables[REPLAY], "--", *options.command)
+            return (
+                *msgspec.json.decode(options.variables[REPLAY]).values(),
+                "--",
+                *options.command,
+            )
         return ("-n", str(options.world_size), *options.command)
     return ("--", *options.command)
 

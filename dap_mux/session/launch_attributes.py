@@ -87,12 +87,13 @@ def launch_job(config: Config, arguments: Arguments) -> LocalJob:
         raise UsageError(f"`nproc` must be the number of ranks (1 to {MAX_RANKS}), not {count!r}")
     replay = _replay(arguments)
     if replay is not None and count > 1:
-        raise UsageError("`replay` is of one rank: leave `nproc` out")
+        raise UsageError("`replay` is of ranks that were taken: leave `nproc` out")
     python = str(replay.python) if replay and replay.python else ""
     return LocalJob(
         command=replay.command if replay else _program(arguments),
         variables=replay.variables if replay else {},
-        world_size=count,
+        world_size=replay.world if replay else count,
+        only=replay.ranks if replay else (),
         base_port=config.base_port,
         wait=config.wait,
         stop_on_entry=arguments.get("stopOnEntry") is True,
@@ -121,7 +122,7 @@ def launcher_job(config: Config, arguments: Arguments) -> LauncherJob:
     if python_arguments(arguments):
         raise UsageError("`pythonArgs` is for ranks without a launcher: add them to `launcher`")
     if arguments.get("replay"):
-        raise UsageError("`replay` is of one rank, and needs no launcher: leave `launcher` out")
+        raise UsageError("`replay` needs no launcher: leave `launcher` out")
     environment = _environment(arguments)
     path = environment.get("PATH") or os.environ.get("PATH") or os.defpath
     environment["PATH"] = f"{Path(_python(arguments)).parent}{os.pathsep}{path}"
@@ -165,13 +166,15 @@ def _program(arguments: Arguments) -> tuple[str, ...]:
 
 def _replay(arguments: Arguments) -> Replay | None:
     """Return what a rank's file is replayed by, None where there is none. Raises UsageError."""
-    file, at, folder = arguments.get("replay"), arguments.get("replayAt"), _folder(arguments)
-    if not file:
+    given_files, at, folder = arguments.get("replay"), arguments.get("replayAt"), _folder(arguments)
+    if not given_files:
         return None
+    listed = given_files if isinstance(given_files, list) else [given_files]
+    files = [Path(_text("replay", each)) for each in listed]
     named = arguments.get("program") or arguments.get("module")
     given = _program(arguments) if named else ()
     place = "" if at is None else _text("replayAt", at)
-    return Replay.of(Path(_text("replay", file)), given, folder, name="by `program`", at=place)
+    return Replay.of(files, given, folder, name="by `program`", at=place)
 
 
 def _own_arguments(args: Any) -> tuple[str, ...]:

@@ -51,7 +51,7 @@ async def run_job(options: RunOptions, console: InlineConsole | None = None) -> 
 async def _run_job(options: RunOptions, console: InlineConsole | None, log_dir: Path) -> int:
     config = options.config
     job = local_job(config, options.command, options.world_size, log_dir, hold_text(options.hold))
-    job = dataclasses.replace(job, variables=rank_variables(options))
+    job = dataclasses.replace(job, variables=rank_variables(options), only=options.only)
     settings = replace(settings_of(config, owns_job=True), job_name=job_name(options.command))
     settings = replace(settings, replays=REPLAY in options.variables)
     dial = Address(LOOPBACK, 0) if options.dial else None
@@ -63,7 +63,7 @@ async def _run_job(options: RunOptions, console: InlineConsole | None, log_dir: 
         dial_variables(session, config, dial, {}, ours=True) as variables,
         LocalCluster(dataclasses.replace(job, env={**job.env, **variables})) as cluster,
     ):
-        count = "1 rank" if job.world_size == 1 else f"{job.world_size} ranks"
+        count = "1 rank" if len(job.ranks) == 1 else f"{len(job.ranks)} ranks"
         text = f"one session for {count} on {session.address}; logs in {job.log_dir}"
         if job.python != sys.executable:
             text += f"; the ranks' Python is {job.python}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -19,16 +20,16 @@ SCRIPT: Final = Path(__file__).parent / "scripts" / "taken.py"
 PAGE: Final = Path(__file__).parents[2] / "docs" / "replay.md"
 COMMANDS: Final = re.findall(r"^dap-mux (.*?) +#", PAGE.read_text("utf-8"), re.MULTILINE)
 ENVIRON: Final = {"OMP_NUM_THREADS": "1"}
-TAKE, REPLAY = (shlex.split(each) for each in COMMANDS)
+TAKE, REPLAY, TAKE_PAIR, REPLAY_PAIR = (shlex.split(each) for each in COMMANDS)
 
 
-async def took(user: User, *arguments: str) -> str:
+async def took(user: User, *arguments: str, command: Sequence[str] = TAKE) -> str:
     """Take rank 2 of the script by the page's command; return what the job has printed."""
     user.script(SCRIPT.read_text("utf-8"))
-    words = ["run", "--no-wait", *TAKE[1:], *arguments]
+    words = ["run", "--no-wait", *command[1:], *arguments]
     run = await launch(user, environment("torch"), words, **ENVIRON)
     done = await run.ends(within=STARTS)
-    assert re.search(r"rank 2 of 4 is taken to .*r2\.rank: \d+ calls, \d+ bytes", done.err)
+    assert re.search(r"rank 2 of 4 is taken to .*r-?2\.rank: \d+ calls, \d+ bytes", done.err)
     return done.out + done.err
 
 

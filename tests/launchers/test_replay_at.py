@@ -111,7 +111,7 @@ async def test_the_console_goes_back(user: User) -> None:
         ("restart to step 2", STEPS, "where step 2 begins, behind Adam.step()"),
     ):
         console.type(typed, "wait all running 20", "wait all stopped 60")
-        said = await console.until(f"0 stopped at train.py:{at} ")
+        said = await console.until(f"2 stopped at train.py:{at} ")
         if shown not in said:  # what a rank says has another way than its stops
             await console.sees(shown)
     assert "usage: restart, or in a replay restart to" in await console.does("restart 7")

@@ -116,7 +116,7 @@ def main() -> int:
         answers[name, number] = found
         with LOG.open("a", encoding="utf-8") as file:
             file.write(json.dumps(found) + "\n")
-        print(json.dumps({**found, "text": "", "said": found.get("said", "")[:300]}), flush=True)
+        print(json.dumps({**found, "text": ""}), flush=True)
     rows = table(answers)
     print("\n".join(rows))
     write(rows)

@@ -152,7 +152,7 @@ NO_RESTART: Final = (
     "configuration anew, and start the job again where it was started"
 )
 RESTARTING: Final = "the job is already being restarted"
-REPLAY_PLACES: Final = re.compile(r"(?:(?:call|step)[: ])?\d{1,12}|last")
+REPLAY_PLACES: Final = re.compile(r"(?:(?:(?:call|step)[: ])?\d{1,12}|last)(?:@\d{1,7})?")
 NO_PLACE: Final = "restart to {!r}: must be a step, call N or last"
 NO_REPLAY: Final = "restart to {!r} works only in a replay: `dap-mux replay`"
 
@@ -185,19 +185,19 @@ class JobRestart(Struct, eq=False):
         if not self._core.settings.replays:
             self._control.step(request)
             return
-        stopped = [rank for rank in self._core.sorted_mains() if rank.stop and rank.phase.live]
-        if not stopped:
+        rank = self._control.row_of(request)
+        if not (rank.stop and rank.phase.live):
             raise UsageError("the replay is running: pause it before you go back")
         then = partial(self._back, request)
-        gather_results(self._core, stopped[:1], lambda _: REPLAY_PLACE, ReplayPlace, then)
+        gather_results(self._core, [rank], lambda _: REPLAY_PLACE, ReplayPlace, then)
 
     def _back(self, request: ClientRequest, results: dict[DebuggeeId, Result[ReplayPlace]]) -> None:
-        ((place, reply),) = results.values()
+        (((_, rank), (place, reply)),) = ((id[:2], result) for id, result in results.items())
         if place is None or place.before < 1:
             problem = "no call comes before this place" if place else reply.problem
             to_clients.refuse(self._core, request, problem)
         else:
-            self._restart(request, f"call:{place.before}")
+            self._restart(request, f"call:{place.before}@{rank}")
 
     def _restart(self, request: ClientRequest, to: str) -> None:
         flow = self._core.flow

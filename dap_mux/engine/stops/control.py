@@ -66,6 +66,10 @@ class Control:
         chosen = targets(self._core, client, members, request.command, single=single)
         return members[0], chosen, upstream_id
 
+    def row_of(self, request: ClientRequest) -> Rank:
+        """Return the rank of the row that a step is of."""
+        return self._targets(request)[0]
+
     def _focused_row(self, client: Client) -> int:
         """Return the row that the client works on, the first where it has not looked at any."""
         live = (rank for rank in self._core.sorted_ranks() if rank.phase.live)

@@ -130,7 +130,9 @@ def parse(command_line: Sequence[str]) -> Namespace:
     known_by(arguments[0])
     if arguments[0] in ("run", "record", "diverge"):
         return _parse_run(arguments)
-    args = _parse(arguments)
+    end = arguments.index("--") if arguments[0] == "replay" and "--" in arguments else None
+    args = _parse(arguments[:end])
+    args.program = arguments[end + 1 :] if end else []
     place_session_and_ranks(args)
     return args
 

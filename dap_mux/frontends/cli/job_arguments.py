@@ -105,7 +105,8 @@ def _dial_and_comm(parser: ArgumentParser) -> None:
 
 def replay_arguments(parser: ArgumentParser) -> None:
     """Add those of `replay`."""
-    parser.usage = "dap-mux replay [OPTIONS] FILE [-- PROGRAM [ARGS...]]"
+    parser.usage = "dap-mux replay [OPTIONS] FILE... [-- PROGRAM [ARGS...]]"
+    parser.epilog = "Without a program, what the rank ran. Several FILEs are of ranks of one job."
     flag(parser, "--console", "open a console here; the rank stops at the script's first line")
     flag(parser, "--go-on", "give what was received even where other values are sent than then")
     parser.add_argument(
@@ -113,12 +114,11 @@ def replay_arguments(parser: ArgumentParser) -> None:
         metavar="PLACE",
         help="run to there, past all breakpoints, and stop: a step (31), call:N or last",
     )
-    parser.add_argument("file", metavar="FILE", help="a file that `dap-mux run --take` has written")
     parser.add_argument(
-        "program",
-        nargs=REMAINDER,
-        metavar="PROGRAM",
-        help="a script or -m MODULE with its arguments (default: what the rank ran)",
+        "files",
+        nargs="+",
+        metavar="FILE",
+        help="what `dap-mux run --take` has written; ranks of one job talk to each other",
     )
 
 

@@ -56,10 +56,11 @@ def _bytes(text: str) -> int:
 def replay_options(args: Namespace) -> RunOptions:
     """Check the arguments of `replay`. Raises UsageError."""
     config = load_config(args)
-    given = tuple(args.program[args.program[:1] == ["--"] :])
-    name = f"dap-mux replay {args.file} -- train.py"
-    replay = Replay.of(Path(args.file), given, Path.cwd(), name=name, at=args.at or "")
+    name = f"dap-mux replay {' '.join(args.files)} -- train.py"
+    files, given = [*map(Path, args.files)], tuple(args.program)
+    replay = Replay.of(files, given, Path.cwd(), name=name, at=args.at or "")
     if config.python is None:
         config = replace(config, python=replay.python)
     variables = {**replay.variables, **({GO_ON: "1"} if args.go_on else {})}
-    return replace(RunOptions(config, replay.command, 1), variables=variables)
+    options = RunOptions(config, replay.command, replay.world)
+    return replace(options, variables=variables, only=replay.ranks)

@@ -260,9 +260,11 @@ def _start(log: Callable[[str], object]) -> None:
         for each in [*_state.guards.values()]:
             each.begin()
         atexit.register(end)  # works are let go of while torch is still whole
-    except Exception as error:  # noqa: BLE001  (private parts of torch: the job goes on)
-        _state.mode = "off"
+    except Exception as error:
+        replays, _state.mode = _state.mode == "replay", "off"
         version = getattr(sys.modules["torch"], "__version__", "?")
+        if replays:  # alone, it would compute something else
+            raise SystemExit(f"cannot replay with torch {version}: {error!r}") from error
         log(f"records no communication calls with torch {version}: {type(error).__name__}: {error}")
 
 

@@ -2,18 +2,35 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from typing import TYPE_CHECKING, Any
 
 from dap_mux.rank.comm import switch
-from dap_mux.rank.environ import GO_ON, REPLAY, REPLAY_AT, TAKE, TAKE_LIMIT, TAKE_TO
+from dap_mux.rank.environ import (
+    GO_ON,
+    REPLAY,
+    REPLAY_AT,
+    REPLAY_STORE,
+    TAKE,
+    TAKE_LIMIT,
+    TAKE_TO,
+)
 from dap_mux.rank.redaction import redacted
 from dap_mux.rank.take.halt import Halt
 from dap_mux.rank.take.mpi import MpiReplayer, MpiTaker
-from dap_mux.rank.take.rank_file import LAST, NotARankFile, RankFile, place_of
+from dap_mux.rank.take.rank_file import (
+    CALL_PLACE,
+    LAST,
+    NotARankFile,
+    RankFile,
+    place_of,
+    rank_of,
+)
 from dap_mux.rank.take.recorder import NO_LIMIT, Recorder
 from dap_mux.rank.take.replayer import Replayer, restore_surroundings
+from dap_mux.rank.take.together import Together
 
 if TYPE_CHECKING:  # a rank may have Python 3.8
     from collections.abc import Callable, Mapping
@@ -34,22 +51,7 @@ def begin(place: Place, log: Callable[[str], object]) -> Halt | None:
     """
     replayed = os.environ.pop(REPLAY, "")
     if replayed:
-        try:
-            file = RankFile(replayed)
-        except (NotARankFile, OSError) as error:
-            raise ValueError(f"cannot replay {replayed}: {error}") from error
-        goes_on = bool(os.environ.pop(GO_ON, ""))
-        restore_surroundings(file.head, _wanted(file.head["environment"]))
-        log(
-            f"replays rank {file.head['rank']} of {file.head['world']}: {len(file.calls)} calls"
-            + (" (the file's end is missing)" if file.cut else "")
-        )
-        halt, head = _halt(file, os.environ.pop(REPLAY_AT, ""), log), file.head
-        replayer = Replayer(file, halt, log, goes_on=goes_on)
-        switch.when_started(replayer.begin)
-        switch.when_mpi(lambda: MpiReplayer(replayer, head["rank"], head["world"]))
-        switch.begin("replay", log)
-        return halt
+        return _replay(json.loads(replayed), log)
     rank = place.rank if place.rank is not None else -1  # a launcher's own process
     path = file_of(rank, os.environ)
     os.environ.pop(TAKE, None)  # processes that this one starts are no ranks
@@ -76,17 +78,50 @@ def begin(place: Place, log: Callable[[str], object]) -> Halt | None:
     return None
 
 
-def _halt(file: RankFile, text: str, log: Callable[[str], object]) -> Halt | None:
+def _replay(files: dict[str, str], log: Callable[[str], object]) -> Halt | None:
+    """Become the rank whose number this process has; `files`: of each that is replayed."""
+    path = files[os.environ["RANK"]]
+    try:
+        file = RankFile(path)
+    except (NotARankFile, OSError) as error:
+        raise ValueError(f"cannot replay {path}: {error}") from error
+    goes_on, store = bool(os.environ.pop(GO_ON, "")), os.environ.pop(REPLAY_STORE, "")
+    head = file.head
+    restore_surroundings(head, _wanted(head["environment"]))
+    log(
+        f"replays rank {head['rank']} of {head['world']}: {len(file.calls)} calls"
+        + (" (the file's end is missing)" if file.cut else "")
+    )
+    ranks = [*map(int, files)]
+    together = Together(sorted(ranks), head["rank"], head["world"], store)
+    halt = _halt(file, os.environ.pop(REPLAY_AT, ""), ranks[0], together, log)
+    replayer = Replayer(file, halt, log, together, goes_on=goes_on)
+    switch.when_started(replayer.begin)
+    switch.when_mpi(lambda: MpiReplayer(replayer, head["rank"], head["world"]))
+    switch.begin("replay", log)
+    return halt
+
+
+def _halt(
+    file: RankFile, text: str, first: int, together: Together, log: Callable[[str], object]
+) -> Halt | None:
+    """Return where this rank stops; a call's place is of one rank only, of the first if not said.
+
+    The others run as fast until that one is there.
+    """
     if not text:
         return None
+    place, leads = None, rank_of(text) in (None, file.head["rank"])
     try:
-        place = place_of(text, file)
+        place = place_of(text, file) if leads else None
     except ValueError as error:
         log(f"cannot stop at {text}: {error}")
         if not file.calls:
             return None
         place = place_of(LAST, file)
-    return Halt(place, len(file.calls), log)
+    if place is not None and place.kind == CALL_PLACE and rank_of(text) is None:
+        place = place if file.head["rank"] == first else None
+    return Halt(place, len(file.calls), log, together)
 
 
 def file_of(rank: int, environ: Mapping[str, str]) -> str:

@@ -14,13 +14,25 @@ if TYPE_CHECKING:  # a rank may have Python 3.8
     from collections.abc import Callable
 
     from dap_mux.rank.take.rank_file import Taken
+    from dap_mux.rank.take.together import Together
 
 
 class Halt:
-    """Stops once, at a place. Until then nothing is traced: breakpoints cost nothing, nor stop."""
+    """Stops once, at a place. Until then nothing is traced: breakpoints cost nothing, nor stop.
 
-    def __init__(self, place: Place, total: int, log: Callable[[str], object]) -> None:
-        self._place: Place | None = place
+    `place`: None in a rank that goes along, until another of those `together` is there.
+    """
+
+    def __init__(
+        self,
+        place: Place | None,
+        total: int,
+        log: Callable[[str], object],
+        together: Together,
+    ) -> None:
+        self._place = place
+        self._goes_along = place is None
+        self._together = together
         self._total = total
         self._log = log
         self._tracing: Any = None
@@ -39,7 +51,8 @@ class Halt:
 
     def end(self) -> None:
         """Trace again where a debugger is attached: the replay is there, or has parted before."""
-        self._place = None
+        self._goes_along, self._place = False, None
+        self._together.reach()
         tracing, self._tracing = self._tracing, None
         if tracing is not None:
             del tracing.turn_on
@@ -49,7 +62,9 @@ class Halt:
     def before(self, taken: Taken) -> None:
         """A call is about to be answered."""
         call = taken.call
-        if self._place in (Place(CALL_PLACE, call["order"]), Place(STEP_PLACE, 0)):
+        if self._goes_along and self._together.is_reached():
+            self.end()
+        elif self._place in (Place(CALL_PLACE, call["order"]), Place(STEP_PLACE, 0)):
             self._stop(f"before call {call['order']} of {self._total}, {call['kind']}")
 
     def stepped(self, step: Any) -> None:

@@ -45,6 +45,7 @@ SMALL = 512
 MAX_BLOCK = 1 << 31
 CALL_PLACE, STEP_PLACE, LAST = "call", "step", "last"
 PLACE = re.compile(r"(?:(call|step)[: ])?(\d{1,12})")
+OF_RANK = re.compile(r"@(\d{1,7})\Z")
 
 
 class NotARankFile(Exception):
@@ -167,7 +168,11 @@ class Place(NamedTuple):
 
 
 def place_of(text: str, file: RankFile) -> Place:
-    """Read `31`, `step:31`, `call:8113` or `last`. Raises ValueError for what the file has not."""
+    """Read `31`, `step:31`, `call:8113` or `last`. Raises ValueError for what the file has not.
+
+    What is behind `@` is not looked at: `rank_of` is for that.
+    """
+    text = OF_RANK.sub("", text)
     match = PLACE.fullmatch(text)
     if match is None and text != LAST:
         raise ValueError("must be a step, call:N or last, for example 31 or call:8113")
@@ -183,6 +188,12 @@ def place_of(text: str, file: RankFile) -> Place:
     if not known:
         raise ValueError(f"the record has calls 1 to {last['order']}, in steps 0 to {last['step']}")
     return place
+
+
+def rank_of(text: str) -> int | None:
+    """Return the 2 of `call:8113@2`, None where no rank is named."""
+    match = OF_RANK.search(text)
+    return int(match[1]) if match else None
 
 
 def _checked(data: bytes, fields: dict[str, type]) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from dap_mux.rank.comm.steps import Steps
 from dap_mux.rank.take.halt import Halt
 from dap_mux.rank.take.rank_file import ANY_SOURCE, SOURCE, RankFile, Taken, is_main
 from dap_mux.rank.take.reasons import Reasons
+from dap_mux.rank.take.together import PATIENCE, Together
 
 
 class Parted(RuntimeError):
@@ -28,11 +29,17 @@ class Replayer:
     """The kernels in place of torch's, and the groups in place of its own."""
 
     def __init__(
-        self, file: RankFile, halt: Halt | None, log: Callable[[str], object], *, goes_on: bool
+        self,
+        file: RankFile,
+        halt: Halt | None,
+        log: Callable[[str], object],
+        together: Together,
+        *,
+        goes_on: bool,
     ) -> None:
         self.record: Record | None = None
         self._file, self._halt, self._log = file, halt, log
-        self._goes_on = goes_on
+        self._goes_on, self._together = goes_on, together
         self._left: dict[tuple[str, bool], deque[Taken]] = defaultdict(deque)
         for taken in file.calls:
             call = taken.call
@@ -42,6 +49,8 @@ class Replayer:
         self._reasons = Reasons(file.head)
         self._library: Any = None
         self._sources: dict[int, int] = {}  # who has sent what is at an address
+        self._real_sources: dict[int, int] = {}
+        """Of those that are replayed together: the number that each had when it last was heard."""
 
     def begin(self) -> None:
         """Take torch.distributed's place; it has been imported, and no group made."""
@@ -54,10 +63,14 @@ class Replayer:
         if self._halt is not None:
             steps.ended.append(self._halt.stepped)
         self._replace_groups(torch, c10d)
-        sources = self._sources
+        self._together.begin()
+        sources, real, source = self._sources, self._real_sources, c10d.Work._source_rank  # noqa: SLF001
 
         def source_rank(work: Any) -> int:
-            return sources[work.get_future().value()[0].data_ptr()]
+            try:
+                return sources[work.get_future().value()[0].data_ptr()]
+            except RuntimeError:  # gloo's own has no future
+                return real[source(work)]
 
         c10d.Work._source_rank = source_rank  # noqa: SLF001
         layer = getattr(torch._C.DispatchKey, LAYER)  # noqa: SLF001
@@ -81,8 +94,15 @@ class Replayer:
             store = fake.FakeStore()
             return init("fake", store=store, rank=head["rank"], world_size=head["world"], **kept)
 
-        def make_group(size: int, rank: int, ranks: Any, _: Any, *rest: Any, **named: Any) -> Any:
-            return helper(size, rank, ranks, "fake", *rest, **named)
+        def make_group(
+            size: int, rank: int, ranks: Any, _: Any, store: Any, *rest: Any, **named: Any
+        ) -> Any:
+            name = rest[0] if rest else named["group_name"]
+            real = self._together.group(str(name), [*map(int, ranks)])
+            if real is not None:
+                named["timeout"] = PATIENCE
+            backend, store = real or ("fake", store)
+            return helper(size, rank, ranks, backend, store, *rest, **named)
 
         for module in (c10d, torch.distributed):
             module.init_process_group = init_process_group
@@ -102,6 +122,9 @@ class Replayer:
             inputs = [] if operator.input == NONE else [*tensors_in(arguments[operator.input])]
             outputs = [] if operator.output == NONE else [*tensors_in(arguments[operator.output])]
             received = self._received(call, inputs, outputs)
+            real = self._together.way(call, arguments, lambda: received)
+            if real is not None:
+                return self._real(keys.remove(layer), call, overload, real, named)
             result = None
             if overload._schema.returns:  # noqa: SLF001
                 result = redispatch(keys.remove(layer), *arguments, **named)
@@ -114,6 +137,17 @@ class Replayer:
                 return self._answer(torch, result, outputs)
 
         return kernel
+
+    def _real(
+        self, keys: Any, call: Call, overload: Any, arguments: tuple[Any, ...], named: Any
+    ) -> Any:
+        """Make a call among ranks that are all replayed."""
+        call.returned = True
+        if call.operator == ANY_SOURCE:
+            self._real_sources[arguments[2]] = call.peer
+            recv: Any = sys.modules["torch"].ops.c10d.recv_.default
+            return recv.redispatch(keys, *arguments)
+        return overload.redispatch(keys, *arguments, **named)
 
     def _answer(self, torch: Any, result: Any, outputs: list[Any]) -> Any:
         if result is None:

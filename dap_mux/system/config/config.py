@@ -309,6 +309,8 @@ class RunOptions(Struct, frozen=True):
     """`DAP_MUX_COMM_FILE`, likewise."""
     variables: Mapping[str, str] = {}
     """Others of the ranks, likewise."""
+    only: tuple[int, ...] = ()
+    """The ranks that are started; (): all."""
 
 
 class LaunchOptions(Struct, frozen=True):

@@ -243,12 +243,22 @@ async def threads(client: DapClient, count: int) -> dict[str, int]:
         await asyncio.sleep(0.02)
 
 
-async def listed(client: DapClient, key: str, *values: object, within: float = LIMIT) -> list[Json]:
-    """Ask `list` until the ranks have these values under `key`, in order; return its entries."""
+async def listed(
+    client: DapClient,
+    key: str,
+    *values: object,
+    within: float = LIMIT,
+    rank: int | None = None,
+) -> list[Json]:
+    """Ask `list` until the ranks have these values under `key`, in order; return its entries.
+
+    `rank`: only this one is looked at.
+    """
     loop = asyncio.get_running_loop()
     deadline = loop.time() + within
     while True:
         entries: list[Json] = (await client.request("list", timeout=LIMIT))["ranks"]
+        entries = [entry for entry in entries if rank in (None, entry["rank"])]
         if [entry[key] for entry in entries] == [*values]:
             return entries
         assert loop.time() < deadline, f"{key} is not {values}: {entries}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -45,9 +46,9 @@ def replayed(*words: str, at: str = "", **head: Any) -> Any:
 def test_the_script_of_this_folder_is_run_with_its_arguments() -> None:
     options = replayed()
     assert options.command == ("train.py", "-m", "1")
-    assert (options.world_size, options.config.python) == (1, None)
-    absolute = str(Path("2.rank").absolute())
-    assert options.variables == {REPLAY: absolute, "PYTHONHASHSEED": "0"}
+    assert (options.world_size, options.only, options.config.python) == (4, (2,), None)
+    by_rank = json.dumps({"2": str(Path("2.rank").absolute())})
+    assert options.variables == {REPLAY: by_rank, "PYTHONHASHSEED": "0"}
 
 
 @pytest.mark.parametrize(
@@ -89,11 +90,30 @@ def test_a_program_that_is_named_counts() -> None:
     Path("other.py").touch()
     assert replayed("--", "other.py", "--x").command == ("other.py", "--x")
     with pytest.raises(UsageError, match=r"no such file: gone\.py"):
-        replayed("gone.py")
+        replayed("--", "gone.py")
+    with pytest.raises(UsageError, match="a program comes behind `--`"):
+        replayed("other.py")
+    assert parse(["replay", "2.rank", "--console", "--", "other.py"]).console
     with pytest.raises(UsageError, match=r"cannot replay train\.py: it was not written by"):
         replay_options(parse(["replay", "train.py"]))
     with pytest.raises(UsageError, match=r"cannot replay gone\.rank: No such file"):
         replay_options(parse(["replay", "gone.rank"]))
+
+
+def test_several_ranks_of_a_job_are_replayed_together() -> None:
+    Writer("3.rank", {**HEADER, "rank": 3}).add(CALL, CALLED)
+    options = replayed("3.rank", at="call:1@3")
+    assert (options.world_size, options.only) == (4, (2, 3))
+    assert [*json.loads(options.variables[REPLAY])] == ["2", "3"]
+    with pytest.raises(UsageError, match="cannot stop at last@1: no file is of rank 1"):
+        replayed("3.rank", at="last@1")
+    with pytest.raises(UsageError, match=r"2\.rank is of rank 2, as .*2\.rank is"):
+        replayed("./../" + Path.cwd().name + "/2.rank")
+    with pytest.raises(UsageError, match="it is of rank 2 of 2"):
+        replayed(world=2)
+    Writer("3.rank", {**HEADER, "rank": 3, "world": 8}).add(CALL, CALLED)
+    with pytest.raises(UsageError, match=r"2\.rank and .*3\.rank are not of the same job"):
+        replayed("3.rank")
 
 
 @pytest.mark.parametrize(

@@ -117,12 +117,13 @@ def test_a_replay_needs_no_program(tmp_path: Path) -> None:
     Writer(str(tmp_path / "2.rank"), {**HEADER, "executable": sys.executable}).add(CALL, CALLED)
     arguments = {"replay": "2.rank", "replayAt": "call:1", "cwd": str(tmp_path)}
     job = launch_job(Config.load(), arguments)
-    assert job.command == ("train.py", "-m", "1")
+    assert (job.command, job.ranks) == (("train.py", "-m", "1"), (2,))
     assert job.variables[REPLAY_AT] == "call:1"
     own = launch_job(Config.load(), launch(tmp_path, replay="2.rank", args=["--x"], replayAt=0))
     assert (own.command[1:], own.variables[REPLAY_AT]) == (("--x",), "0")
     for wrong, message in (
-        ({"nproc": 2}, "`replay` is of one rank"),
+        ({"nproc": 2}, "leave `nproc` out"),
+        ({"replay": ["2.rank", "3.rank"]}, r"cannot replay 3\.rank: No such file"),
         ({"replay": "3.rank"}, r"cannot replay 3\.rank: No such file"),
         ({"replayAt": 7}, "cannot stop at 7: the record has calls 1 to 1"),
     ):
