@@ -1,13 +1,15 @@
 """`make replay-score`: whether a rank that is taken home is there what it was, bit by bit.
 
-It goes on where it was stopped: `build/replay-score.jsonl` has an answer a line. The table is
-printed, and written to docs/internals/comm.md.
+It goes on where it was stopped: `build/replay-score.jsonl` has an answer a line, a file beside it
+those of another release of torch (`--torch PYTHON`). The table is printed, and written to
+docs/internals/comm.md.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -19,25 +21,31 @@ from typing import Any, Final
 
 import anyio
 
-from tests.replay_score.rounds import equal, failing, parting
-from tests.replay_score.rows import CHANGES, FAILURES, JOBS, KINDS
+from tests.replay_score.rounds import TORCH, equal, failing, parting
+from tests.replay_score.rows import CHANGES, FAILURES, JOBS, KINDS, LACKS
 from tests.support.processes.commands import User
 from tests.why_score.page import changed
 
 ROOT: Final = Path(__file__).resolve().parents[2]
-LOG: Final = ROOT / "build" / "replay-score.jsonl"
+LOGS: Final = ROOT / "build"
+LOG: Final = "replay-score.jsonl"
+OTHERS: Final = "replay-score-{}.jsonl"
+"""The answers with another release of torch."""
 PAGE: Final = ROOT / "docs" / "internals" / "comm.md"
 BEGIN: Final = "<!-- The score: written by `make replay-score`. -->"
 END: Final = "<!-- The end of the score. -->"
 PARTS: Final = "parts"
 Json = dict[str, Any]
+Answers = dict[tuple[str, int], Json]
 Look = Callable[[User], Awaitable[Json]]
 
 
-def asked(rounds: int) -> Iterator[tuple[str, int, Look]]:
+def asked(rounds: int, release: str) -> Iterator[tuple[str, int, Look]]:
     """Yield each round: the name of what is asked, its number, and how."""
+    lacks = LACKS.get(".".join(release.split(".")[:2]), ())
     for number in range(rounds):
-        for job in JOBS:
+        for each in JOBS:
+            job = each._replace(kinds=tuple(kind for kind in each.kinds if kind not in lacks))
             yield job.name, number, partial(equal, program=job, number=number)
         for failure in FAILURES:
             yield failure.way, number, partial(failing, failure=failure, number=number)
@@ -57,13 +65,36 @@ async def answer(look: Look) -> Json:
                 await user.close()
 
 
-def known() -> dict[tuple[str, int], Json]:
-    """Return the answers that the log has."""
-    lines = LOG.read_text("utf-8").splitlines() if LOG.exists() else []
+def known(log: Path) -> Answers:
+    """Return the answers that a log has."""
+    lines = log.read_text("utf-8").splitlines() if log.exists() else []
     return {(each["name"], each["round"]): each for each in map(json.loads, lines)}
 
 
-def table(answers: dict[tuple[str, int], Json]) -> list[str]:
+def release_of(python: str) -> str:
+    """Return which torch a Python has."""
+    asked = [python, "-c", "import torch; print(torch.__version__.partition('+')[0])"]
+    return subprocess.run(asked, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def others() -> list[str]:
+    """Return a line for each other release of torch that was tried."""
+    said = []
+    for log in sorted(LOGS.glob(OTHERS.format("*"))):
+        answers = known(log).values()
+        kinds = [each["kinds"] for each in answers if "kinds" in each]
+        equal = [same for of in kinds for steps, same in of.values() if steps or not same]
+        ends = [each["same"] and each["said"] for each in answers if "same" in each]
+        parts = [one for each in answers for one in each.values() if isinstance(one, dict)]
+        named = [one["line"] and one["step"] for one in parts if "line" in one]
+        said.append(
+            f"torch {log.stem.rpartition('-')[2]}: {sum(equal)} of {len(equal)} kinds bit by bit "
+            f"equal, {sum(ends)} of {len(ends)} failures, {sum(named)} of {len(named)} that part."
+        )
+    return said
+
+
+def table(answers: Answers) -> list[str]:
     """Return the lines of the three tables."""
     rows = ["| kind | steps a round | rounds bit by bit equal |", "|---|---|---|"]
     for job in JOBS:
@@ -105,19 +136,25 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", help="only these jobs, failures, or `parts`")
     parser.add_argument("--rounds", type=int, default=20)
+    parser.add_argument("--torch", metavar="PYTHON", help="of another release of torch")
     parser.add_argument("--page", action="store_true", help="only write what is known to the page")
     wanted = parser.parse_args()
-    LOG.parent.mkdir(parents=True, exist_ok=True)
-    answers = known()
-    for name, number, look in () if wanted.page else asked(wanted.rounds):
+    LOGS.mkdir(parents=True, exist_ok=True)
+    log, release = LOGS / LOG, ""
+    if wanted.torch:
+        os.environ[TORCH] = wanted.torch
+        release = release_of(wanted.torch)
+        log = LOGS / OTHERS.format(release)
+    answers = known(log)
+    for name, number, look in () if wanted.page else asked(wanted.rounds, release):
         if (name, number) in answers or (wanted.names and name not in wanted.names):
             continue
         found = {"name": name, "round": number, **anyio.run(answer, look)}
         answers[name, number] = found
-        with LOG.open("a", encoding="utf-8") as file:
+        with log.open("a", encoding="utf-8") as file:
             file.write(json.dumps(found) + "\n")
         print(json.dumps({**found, "text": ""}), flush=True)
-    rows = table(answers)
+    rows = [*table(known(LOGS / LOG)), "", *others()]
     print("\n".join(rows))
     write(rows)
     return 0

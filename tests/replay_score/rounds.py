@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 from collections.abc import Mapping
@@ -14,6 +15,8 @@ from tests.replay_score.rows import CHANGES, PROGRAMS, WORLD, Change, Failure, P
 from tests.support.processes.commands import Done, User
 from tests.support.processes.mpi import mpi_environ
 
+TORCH: Final = "DAP_MUX_SCORE_PYTHON"
+"""The Python of another release of torch."""
 ENDS: Final = 400.0
 FILE: Final = "taken.rank"
 LAUNCHERS: Final = {
@@ -47,7 +50,8 @@ class Place:
 
     def __init__(self, user: User, seed: int, engine: str = "torch") -> None:
         self._user = user
-        self._engine = environment(engine)
+        other = os.environ.get(TORCH) if engine == "torch" else None
+        self._engine = Path(other).parent if other else environment(engine)
         self._environ = {**variables(seed), **mpi_environ(user.folder.parent)}
         for each in PROGRAMS.glob("*.py"):
             shutil.copy(each, user.folder)

@@ -53,6 +53,11 @@ JOBS: Final = (
 )
 
 
+LACKS: Final = {"2.6": ("fsdp2", "tp_fsdp2", "pipeline")}
+"""What a release of torch cannot do on CPUs, without dap-mux too: FSDP2 wants a stream's events,
+and a pipeline's ranks wait for each other for ever."""
+
+
 class Failure(NamedTuple):
     """How rank 2 fails, and what the replay must say; the line where it is."""
 
