@@ -1,7 +1,7 @@
 """The ranks of `tests.bench.comm`: for each line of rank 0's stdin, CPU seconds of a step.
 
 A line has a mode, what is done (`ddp`, `small`) and how often. With the mode `plain` nothing of
-ours is loaded.
+ours is loaded, with `taken` rank 0 is taken home, to the file that is argument 1.
 """
 
 from __future__ import annotations
@@ -46,6 +46,13 @@ def begin(mode: str) -> None:
     if mode == "plain":
         return
     switch: Any = import_module("dap_mux.rank.comm.switch")
+    if mode == "taken":
+        switch.begin("take" if dist.get_rank() == 0 else "off", print)
+        if switch.watch() is not None:
+            taking: Any = import_module("dap_mux.rank.take.recorder")
+            taker = taking.Recorder(sys.argv[1], 0, 2, {}, taking.NO_LIMIT, lambda _: None)
+            taker.follow(switch.watch())
+        return
     switch.begin(mode, print)
     if mode == "finite" and not switch.watch().sending:
         switch.watch().sending.append(lambda _, __: None)

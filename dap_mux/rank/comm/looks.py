@@ -117,15 +117,20 @@ def digest(value: Any) -> str:
     return blake2b("\n".join(parts).encode("utf-8", "replace"), digest_size=8).hexdigest()
 
 
-def bytes_of(tensor: Any) -> bytes:
-    """Return its elements as bytes. Raises ValueError where they are not in this process's memory.
+def memory_of(tensor: Any) -> memoryview:
+    """Return where its elements lie. Raises ValueError where that is not this process's memory.
 
     The memory of a GPU, or a storage that FSDP has freed, must not be read.
     """
     if not can_look(tensor):
         raise ValueError(f"a tensor on {tensor.device} is not in the memory of this process")
     with unseen() as torch:
-        return _bytes(_flat(torch, tensor))
+        flat = _flat(torch, tensor)
+    if not flat.numel():
+        return memoryview(b"")
+    array = (ctypes.c_ubyte * flat.numel()).from_address(flat.data_ptr())
+    array.of = flat  # it lies there for as long as it is looked at
+    return memoryview(array).cast("B")
 
 
 def _flat(torch: Any, tensor: Any) -> Any:

@@ -8,9 +8,9 @@ import re
 import struct
 import threading
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from hashlib import sha256
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple, Union
 
 from dap_mux.rank.comm.mpi import METHODS
 from dap_mux.rank.comm.operators import OPERATORS
@@ -40,8 +40,14 @@ CALL_FIELDS = {
 }
 PACKED = 0x80
 """Added to what it is where the block is packed by zlib."""
-SMALL = 512
-"""Bytes below which nothing is packed."""
+SMALL, PROBE = 512, 4096
+"""Bytes below which nothing is packed; those that are packed to see whether it pays."""
+LET_GO = 1 << 25
+"""Bytes after which memory is given back: a file that stays in the system's memory pushes out the
+job's own data, and new memory for it is dear: 12.8 MB cost 16 to 21 ms of CPU, so 8 (60 writes)."""
+MAX_PARTS = 256
+"""The system takes 1,024 at once."""
+Buffer = Union[bytes, memoryview]
 MAX_BLOCK = 1 << 31
 CALL_PLACE, STEP_PLACE, LAST = "call", "step", "last"
 PLACE = re.compile(r"(?:(call|step)[: ])?(\d{1,12})")
@@ -59,19 +65,39 @@ class Writer:
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND
         self._file = os.open(path, flags, 0o600)
         self.bytes = os.write(self._file, MAGIC)
+        self._let_go = 0
         self.add(HEAD, json.dumps(head).encode())
 
-    def add(self, what: int, data: bytes) -> None:
-        """Append a block."""
-        if len(data) > SMALL:
-            packed = zlib.compress(data, 1)
-            if len(packed) < len(data) * 0.9:
-                what, data = what | PACKED, packed
-        block = BLOCK.pack(len(data), zlib.crc32(data), what) + data
-        left = memoryview(block)
-        while left:
-            left = left[os.write(self._file, left) :]
-        self.bytes += len(block)
+    def add(self, what: int, *parts: Buffer) -> None:
+        """Append a block of these parts, large ones as they lie in memory."""
+        if len(parts) > MAX_PARTS:
+            parts = (b"".join(parts),)
+        if sum(map(len, parts)) > SMALL and _packs(max(parts, key=len)):
+            packed = zlib.compress(b"".join(parts), 1)
+            what, parts = what | PACKED, (packed,)
+        size, check = sum(map(len, parts)), 0
+        for part in parts:
+            check = zlib.crc32(part, check)
+        self._write(
+            [memoryview(BLOCK.pack(size, check, what)), *(memoryview(part) for part in parts)]
+        )
+        self.bytes += BLOCK.size + size
+        if self.bytes - self._let_go > LET_GO:
+            self._leave_memory()
+
+    def _leave_memory(self) -> None:
+        """Have the system write what is new, and forget what it has written."""
+        begin, self._let_go = max(0, self._let_go - 2 * LET_GO), self.bytes
+        if hasattr(os, "posix_fadvise"):
+            os.posix_fadvise(self._file, begin, self.bytes - begin, os.POSIX_FADV_DONTNEED)
+
+    def _write(self, parts: list[memoryview]) -> None:
+        while parts:
+            done = os.writev(self._file, parts)
+            while parts and done >= len(parts[0]):
+                done -= len(parts.pop(0))
+            if parts:
+                parts[0] = parts[0][done:]
 
     def end(self) -> None:
         """Write no more."""
@@ -243,7 +269,16 @@ def is_main() -> bool:
     return threading.current_thread() is threading.main_thread()
 
 
-def joined(order: int, parts: list[bytes]) -> bytes:
-    """Return the data of a block of what a call has received."""
+def _packs(part: Buffer) -> bool:
+    """Whether zlib makes it smaller, by its beginning; of a large part it must be less than half.
+
+    A step's 12.8 MB of gradients took zlib 0.5 s, the step itself 0.03, and became 7 % smaller.
+    """
+    probe = part[:PROBE]
+    return len(zlib.compress(probe, 1)) < len(probe) * (0.9 if len(part) <= PROBE else 0.5)
+
+
+def joined(order: int, parts: Sequence[Buffer]) -> list[Buffer]:
+    """Return the parts of a block of what a call has received."""
     sizes = struct.pack(f"!{len(parts)}Q", *map(len, parts))
-    return ORDER.pack(len(parts), order) + sizes + b"".join(parts)
+    return [ORDER.pack(len(parts), order) + sizes, *parts]

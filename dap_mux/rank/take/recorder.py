@@ -10,7 +10,7 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dap_mux.rank.comm.looks import bytes_of
+from dap_mux.rank.comm.looks import memory_of
 from dap_mux.rank.comm.record import C10D, Call
 from dap_mux.rank.take.rank_file import (
     ANY_SOURCE,
@@ -25,7 +25,9 @@ from dap_mux.rank.take.rank_file import (
 from dap_mux.rank.take.reasons import Remarks
 
 if TYPE_CHECKING:  # a rank may have Python 3.8
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+
+    from dap_mux.rank.take.rank_file import Buffer
 
 
 NO_LIMIT = 1 << 62
@@ -90,12 +92,12 @@ class Recorder:
             self._order += 1
             self._orders[id(call)] = order = self._order
             remarks = self._remarks.on
-            self._add(CALL, lambda: _json(order, call, outputs, {**remarks(call), **more}))
+            self._add(CALL, lambda: [_json(order, call, outputs, {**remarks(call), **more})])
 
-    def _add(self, what: int, data: Callable[[], bytes]) -> None:
+    def _add(self, what: int, parts: Callable[[], Sequence[Buffer]]) -> None:
         """Write a block; where that fails, the rank goes on and is taken no further."""
         try:
-            self._writer.add(what, data())
+            self._writer.add(what, *parts())
         except (OSError, ValueError) as error:
             self._log(f"is taken no further than call {self._order}: {error}")
             self._limit = 0
@@ -119,11 +121,11 @@ class Recorder:
         """A call's outputs are there, and nobody has used them yet."""
         self._write(call, lambda: _parts(call, outputs))
 
-    def write(self, call: Call, parts: list[bytes]) -> None:
+    def write(self, call: Call, parts: Sequence[Buffer]) -> None:
         """Write what a call has received."""
         self._write(call, lambda: parts)
 
-    def _write(self, call: Call, parts: Callable[[], list[bytes]]) -> None:
+    def _write(self, call: Call, parts: Callable[[], Sequence[Buffer]]) -> None:
         with self._writing:
             order = self._orders.pop(id(call), None)
             if order is not None:
@@ -147,9 +149,9 @@ class Recorder:
         return (*result[:-1], work.boxed())
 
 
-def _parts(call: Call, outputs: list[Any]) -> list[bytes]:
+def _parts(call: Call, outputs: list[Any]) -> list[Buffer]:
     """Return what was received, and at last from whom where anybody could have sent it."""
-    parts = [*map(bytes_of, outputs)]
+    parts: list[Buffer] = [*map(memory_of, outputs)]
     if call.operator == ANY_SOURCE:
         parts.append(SOURCE.pack(call.work._source_rank()))  # noqa: SLF001
     return parts

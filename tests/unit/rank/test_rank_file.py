@@ -18,6 +18,7 @@ from dap_mux.rank.take.rank_file import (
     MAGIC,
     PACKED,
     RECEIVED,
+    Buffer,
     NotARankFile,
     RankFile,
     Writer,
@@ -53,17 +54,23 @@ def call(order: int, **others: Any) -> bytes:
     return json.dumps({**said, **more, **others}).encode()
 
 
-def written(path: Path, *blocks: tuple[int, bytes]) -> str:
+def written(path: Path, *blocks: tuple[int, bytes | list[Buffer]]) -> str:
     """Write a file with a head and these blocks; return its name."""
     writer = Writer(str(path), HEADER)
     for block in blocks:
-        writer.add(*block)
+        what, data = block
+        writer.add(what, *(data if isinstance(data, list) else [data]))
     assert writer.bytes == path.stat().st_size
     return str(path)
 
 
 def test_what_is_written_is_read_in_the_order_of_calls(tmp_path: Path) -> None:
-    blocks = [(CALL, call(1)), (CALL, call(2)), (RECEIVED, joined(2, PARTS)), (CALL, call(3))]
+    blocks: list[tuple[int, bytes | list[Buffer]]] = [
+        (CALL, call(1)),
+        (CALL, call(2)),
+        (RECEIVED, joined(2, PARTS)),
+        (CALL, call(3)),
+    ]
     name = written(tmp_path / "2.rank", *blocks, (RECEIVED, joined(1, [])))
     assert Path(name).stat().st_mode & 0o777 == 0o600
     assert Path(name).stat().st_size < 2000, "zeros are packed"
