@@ -18,7 +18,7 @@ from dap_mux.rank.comm.steps import Steps
 from dap_mux.rank.take.halt import Halt
 from dap_mux.rank.take.rank_file import ANY_SOURCE, SOURCE, RankFile, Taken, is_main
 from dap_mux.rank.take.reasons import Reasons
-from dap_mux.rank.take.together import PATIENCE, Together
+from dap_mux.rank.take.together import GLOO, PATIENCE, Together
 
 
 class Parted(RuntimeError):
@@ -82,27 +82,38 @@ class Replayer:
                 self._library.impl(name, kernel, LAYER, with_keyset=True)
 
     def _replace_groups(self, torch: Any, c10d: Any) -> None:
-        """Every group has the backend "fake", which has all ranks of the world and none there."""
+        """Every group has the backend "fake", which has all ranks of the world and none there.
+
+        To the program it is gloo where that is asked for: a pipeline of torch 2.14 refuses a fake.
+        """
         from importlib import import_module  # noqa: PLC0415
 
         fake: Any = import_module("torch.testing._internal.distributed.fake_pg")
         init, helper = c10d.init_process_group, c10d._new_process_group_helper  # noqa: SLF001
         head = self._file.head
 
-        def init_process_group(*_: Any, **named: Any) -> Any:
+        asked = ""
+
+        def init_process_group(backend: Any = None, *_: Any, **named: Any) -> Any:
+            nonlocal asked
+            asked = str(backend or named.get("backend", "")).lower()
             kept = {name: named[name] for name in ("timeout",) if name in named}
             store = fake.FakeStore()
             return init("fake", store=store, rank=head["rank"], world_size=head["world"], **kept)
 
         def make_group(
-            size: int, rank: int, ranks: Any, _: Any, store: Any, *rest: Any, **named: Any
+            size: int, rank: int, ranks: Any, backend: Any, store: Any, *rest: Any, **named: Any
         ) -> Any:
+            shown = str(backend) if ranks else asked
             name = rest[0] if rest else named["group_name"]
             real = self._together.group(str(name), [*map(int, ranks)])
             if real is not None:
                 named["timeout"] = PATIENCE
             backend, store = real or ("fake", store)
-            return helper(size, rank, ranks, backend, store, *rest, **named)
+            made, store = helper(size, rank, ranks, backend, store, *rest, **named)
+            if made in c10d._world.pg_map and shown == GLOO:  # noqa: SLF001
+                c10d._world.pg_map[made] = c10d.Backend(GLOO), store  # noqa: SLF001
+            return made, store
 
         for module in (c10d, torch.distributed):
             module.init_process_group = init_process_group
