@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -17,7 +19,17 @@ from tests.support.processes.proc_net import free_ports
 
 PROGRAM: Final = Path(__file__).with_name("comm_program.py")
 PYTHON: Final = Path.home() / ".cache/dap-mux/engines/torch-3.11/bin/python"
-BOUNDS: Final = {"off": 1.05, "time": 1.05, "finite": 1.06, "hash": 1.2, "taken": 1.25}
+BOUNDS: Final = {
+    "off": 1.05,
+    "time": 1.05,
+    "finite": 1.06,
+    "hash": 1.2,
+    "taken": 1.3,
+    "beside": 1.05,
+}
+HOME: Final = Path(__file__).with_name("take_program.py")
+STEP: Final = re.compile(r"\bstep 0 (\S+)")
+SIZE: Final = re.compile(r"is taken at (\d+) bytes a step")
 ROUNDS: Final = 12
 AT_ONCE: Final = {"ddp": 4, "small": 200}
 
@@ -53,8 +65,37 @@ class Job:
         return float(self._first.stdout.readline())
 
 
+def taken_home() -> Iterator[Figure]:
+    """What a rank of two receives in a step, and how fast it is alone with that, in CPU time."""
+    with tempfile.TemporaryDirectory(prefix="bench-take-") as folder:
+        file = f"{folder}/0.rank"
+        job = ("torchrun", "--standalone", "--nproc-per-node", "2", HOME)
+        taken = _does("run", "--take", "0", "--to", file, "--no-wait", "--", *job)
+        replayed = _does("replay", file, "--no-wait", "--", HOME)
+    (size,) = SIZE.findall(taken)
+    yield Figure("received in a step of 3.2 M parameters", f"{int(size) / 1e6:.1f} MB")
+    (there,), (home,) = STEP.findall(taken), STEP.findall(replayed)
+    ratio = f"{float(home) / float(there):.2f} x"
+    yield Figure("a step, replayed", shown(float(home)), f"{shown(float(there))} taken", ratio)
+
+
+def _does(*words: str | Path) -> str:
+    """Run `dap-mux WORDS` to its end; return what it has printed."""
+    path = f"{PYTHON.parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        [sys.executable, "-m", "dap_mux", *words],
+        env={**os.environ, "PATH": path, "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout + done.stderr
+
+
 def comm() -> Iterator[Figure]:
-    """What `--comm` costs in each mode: two jobs of two ranks in turns, one without dap-mux.
+    """What `--comm` and `--take` cost in each mode: two jobs of two ranks in turns, one without dap-mux.
 
     CPU time of rank 0, in turns; the median of the rounds' ratios counts, because others use the
     machine too. `off` is compared with the job without it; two processes of one program differ by
@@ -63,6 +104,7 @@ def comm() -> Iterator[Figure]:
     if not PYTHON.exists():
         yield not_measured("cost of --comm", "tests/launchers/install torch")
         return
+    yield from taken_home()
     with ExitStack() as stack:
         plain, watched = Job(stack), Job(stack)
         for what in AT_ONCE:

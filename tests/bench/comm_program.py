@@ -1,7 +1,8 @@
 """The ranks of `tests.bench.comm`: for each line of rank 0's stdin, CPU seconds of a step.
 
 A line has a mode, what is done (`ddp`, `small`) and how often. With the mode `plain` nothing of
-ours is loaded, with `taken` rank 0 is taken home, to the file that is argument 1.
+ours is loaded, with `taken` rank 0 is taken home, with `beside` rank 1, to the file that is
+argument 1.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ model = DistributedDataParallel(nn.Sequential(*layers, nn.Linear(1024, 1024)))  
 optimizer = torch.optim.AdamW(model.parameters())
 batch = torch.randn(64, 1024)
 small = torch.zeros(4)
+TAKEN = {"taken": 0, "beside": 1}
 store: Any = dist.distributed_c10d._get_default_store()
 
 
@@ -46,8 +48,8 @@ def begin(mode: str) -> None:
     if mode == "plain":
         return
     switch: Any = import_module("dap_mux.rank.comm.switch")
-    if mode == "taken":
-        switch.begin("take" if dist.get_rank() == 0 else "off", print)
+    if mode in TAKEN:
+        switch.begin("take" if dist.get_rank() == TAKEN[mode] else "off", print)
         if switch.watch() is not None:
             taking: Any = import_module("dap_mux.rank.take.recorder")
             taker = taking.Recorder(sys.argv[1], 0, 2, {}, taking.NO_LIMIT, lambda _: None)

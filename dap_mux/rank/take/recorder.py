@@ -31,6 +31,7 @@ if TYPE_CHECKING:  # a rank may have Python 3.8
 
 
 NO_LIMIT = 1 << 62
+FIRST_STEPS = 2
 
 
 class Recorder:
@@ -66,7 +67,7 @@ class Recorder:
         self._order = 0
         self._orders: dict[int, int] = {}
         self._path, self._limit, self._log = path, limit, log
-        self._step = 0
+        self._step = self._begun = 0
         self._remarks = Remarks()
         atexit.register(self.end)
 
@@ -104,17 +105,21 @@ class Recorder:
             self._orders.clear()
 
     def _goes_on(self, call: Call) -> bool:
-        """Whether the limit allows more; once, after the first step, say how far it will do."""
+        """Whether the limit allows more; once, after the second step, say how far it will do.
+
+        The first step is not like the others: models are built and broadcast in it.
+        """
         size = self._writer.bytes
         if self._limit and size > self._limit:
             self._log(f"is taken no further than step {call.step}: {size} bytes are the limit")
             self._limit = 0
-        if self._limit and call.step == 1 and not self._step:
-            self._step = 1
-            steps = (
-                f"; the limit holds {self._limit // size} steps" if self._limit < NO_LIMIT else ""
-            )
-            self._log(f"is taken at {size} bytes a step{steps}")
+        if self._limit and call.step > self._step and self._step < FIRST_STEPS:
+            self._step, self._begun, begun = call.step, size, self._begun
+            if self._step == FIRST_STEPS:
+                each = size - begun
+                held = call.step + (self._limit - size) // max(1, each)
+                steps = f"; the limit holds {held} steps" if self._limit < NO_LIMIT else ""
+                self._log(f"is taken at {each} bytes a step{steps}")
         return bool(self._limit)
 
     def received(self, call: Call, outputs: list[Any]) -> None:
