@@ -7,7 +7,8 @@ from typing import Final
 
 import pytest
 
-from tests.launchers.test_replay import took
+from tests.launchers.launching import line
+from tests.launchers.test_replay import SCRIPT, took
 from tests.launchers.test_replay_at import ADDS, BACKWARD, STEPS
 from tests.support.processes.commands import User
 from tests.vscode.code_server import CodeServer
@@ -16,13 +17,14 @@ from tests.vscode.workbench import CALL_STACK, VARIABLES
 
 pytestmark = [*IN_A_WINDOW, pytest.mark.heavy]
 LOCALS: Final = "Scope Locals"
+FAILS: Final = line(SCRIPT, "raise ValueError")
 
 
 async def test_a_launch_replays_a_rank_and_goes_back_to_the_call_before(
     user: User, own_server: CodeServer, open_window: OpenWindow
 ) -> None:
     """It needs no launcher, and no program but what the file names."""
-    await took(user)
+    await took(user, "fail")
     file = "${workspaceFolder}/r2.rank"
     one = {"name": "Replay", "type": "dap-mux", "request": "launch", "replay": file, "replayAt": 3}
     (user.folder / ".vscode").mkdir()
@@ -39,4 +41,6 @@ async def test_a_launch_replays_a_rank_and_goes_back_to_the_call_before(
     await window.control("continue")
     await window.stands_at(ADDS)
     await window.has(VARIABLES, "number = 5", inside=[LOCALS])
+    await window.control("continue")
+    await window.stands_at(FAILS)
     await window.leave()

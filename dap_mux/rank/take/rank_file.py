@@ -18,7 +18,7 @@ from dap_mux.rank.comm.operators import OPERATORS
 MAGIC = b"dap-mux rank 1\n"
 BLOCK = struct.Struct("!IIB")
 """Before each block: its length in bytes, its CRC-32, and what it is."""
-HEAD, CALL, RECEIVED = range(3)
+HEAD, CALL, RECEIVED, STORE = range(4)
 ORDER = struct.Struct("!IQ")
 """Before what a call has received: how many parts, and which call; then the length of each part."""
 MAKING = ("Split", "Dup", "Clone", "Split_type")
@@ -38,6 +38,7 @@ CALL_FIELDS = {
     **dict.fromkeys(("sent", "outputs"), list),
     "main": bool,
 }
+STORE_FIELDS: dict[str, type] = dict.fromkeys(("method", "key"), str)
 PACKED = 0x80
 """Added to what it is where the block is packed by zlib."""
 SMALL, PROBE, PIECES = 512, 4096, 32
@@ -117,7 +118,9 @@ class Taken(NamedTuple):
 
 
 class RankFile:
-    """A file that is read. `head`, and the calls in their order; `cut`: its end is missing.
+    """A file that is read. `head`, the calls in their order, and what `stores` answered.
+
+    `cut`: its end is missing.
 
     The values stay in the file until they are asked for.
     """
@@ -136,12 +139,15 @@ class RankFile:
         if what != HEAD:
             raise NotARankFile("it has no head: the rank ended before it made a call")
         self.head: dict[str, Any] = _checked(data, HEAD_FIELDS)
+        self.stores: list[dict[str, Any]] = []
         calls: dict[int, dict[str, Any]] = {}
         received: dict[int, tuple[int, int]] = {}
         for what, data, block in blocks:
             if what == CALL:
                 call = _checked(data, CALL_FIELDS)
                 calls[call["order"]] = call
+            elif what == STORE:
+                self.stores.append(_checked(data, STORE_FIELDS))
             elif what == RECEIVED and len(data) >= ORDER.size:
                 received[ORDER.unpack_from(data)[1]] = block
         self.calls = [Taken(calls[order], received.get(order)) for order in sorted(calls)]

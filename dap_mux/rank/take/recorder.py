@@ -17,12 +17,14 @@ from dap_mux.rank.take.rank_file import (
     CALL,
     RECEIVED,
     SOURCE,
+    STORE,
     Writer,
     digest_of,
     is_main,
     joined,
 )
 from dap_mux.rank.take.reasons import Remarks
+from dap_mux.rank.take.stores import take as take_stores
 
 if TYPE_CHECKING:  # a rank may have Python 3.8
     from collections.abc import Callable, Sequence
@@ -75,6 +77,7 @@ class Recorder:
         """Begin."""
         watch.taker = self
         watch.record.taken.append(self.received)
+        take_stores(self._stored)
 
     def end(self) -> None:
         """Say what was written."""
@@ -125,6 +128,11 @@ class Recorder:
     def received(self, call: Call, outputs: list[Any]) -> None:
         """A call's outputs are there, and nobody has used them yet."""
         self._write(call, lambda: _parts(call, outputs))
+
+    def _stored(self, said: dict[str, Any]) -> None:
+        with self._writing:
+            if self._limit:
+                self._add(STORE, lambda: [json.dumps(said).encode()])
 
     def write(self, call: Call, parts: Sequence[Buffer]) -> None:
         """Write what a call has received."""

@@ -8,6 +8,7 @@ import random
 import sys
 from collections import defaultdict, deque
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 from dap_mux.rank.comm.kernels import LAYER
@@ -18,6 +19,7 @@ from dap_mux.rank.comm.steps import Steps
 from dap_mux.rank.take.halt import Halt
 from dap_mux.rank.take.rank_file import ANY_SOURCE, SOURCE, RankFile, Taken, is_main
 from dap_mux.rank.take.reasons import Reasons
+from dap_mux.rank.take.stores import Stores
 from dap_mux.rank.take.together import GLOO, PATIENCE, Together
 
 
@@ -62,8 +64,10 @@ class Replayer:
         steps = Steps(self.record, lambda error: self._log(f"counts no steps: {error}"))
         if self._halt is not None:
             steps.ended.append(self._halt.stepped)
-        self._replace_groups(torch, c10d)
+        fake: Any = import_module("torch.testing._internal.distributed.fake_pg")
+        self._replace_groups(torch, c10d, fake.FakeStore)
         self._together.begin()
+        Stores(self._file.stores, Parted).begin(fake.FakeStore)
         sources, real, source = self._sources, self._real_sources, c10d.Work._source_rank  # noqa: SLF001
 
         def source_rank(work: Any) -> int:
@@ -81,14 +85,11 @@ class Replayer:
                 kernel = self._kernel(name, packet.default, layer)
                 self._library.impl(name, kernel, LAYER, with_keyset=True)
 
-    def _replace_groups(self, torch: Any, c10d: Any) -> None:
+    def _replace_groups(self, torch: Any, c10d: Any, make_store: Any) -> None:
         """Every group has the backend "fake", which has all ranks of the world and none there.
 
         To the program it is gloo where that is asked for: a pipeline of torch 2.14 refuses a fake.
         """
-        from importlib import import_module  # noqa: PLC0415
-
-        fake: Any = import_module("torch.testing._internal.distributed.fake_pg")
         init, helper = c10d.init_process_group, c10d._new_process_group_helper  # noqa: SLF001
         head = self._file.head
 
@@ -98,7 +99,7 @@ class Replayer:
             nonlocal asked
             asked = str(backend or named.get("backend", "")).lower()
             kept = {name: named[name] for name in ("timeout",) if name in named}
-            store = fake.FakeStore()
+            store = make_store()
             return init("fake", store=store, rank=head["rank"], world_size=head["world"], **kept)
 
         def make_group(

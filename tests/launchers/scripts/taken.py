@@ -1,4 +1,4 @@
-"""What ranks do to be taken home: DDP with dropout, buffers and `no_sync`, groups, messages.
+"""What ranks do to be taken home: DDP with dropout, buffers and `no_sync`, groups, messages, a store.
 
 The last line of each rank is all that it has learnt. With `fail` rank 2 fails in step 5.
 """
@@ -38,8 +38,17 @@ def exchange(value: float) -> float:
     return float(received) + sender
 
 
+def meet() -> dist.TCPStore:
+    """A store of the job's own, whose port only rank 0 knows."""
+    store = dist.TCPStore("127.0.0.1", 0, world, is_master=True, wait_for_workers=False)
+    port: list[int] = [store.port]
+    dist.broadcast_object_list(port, 0)
+    return store if rank == 0 else dist.TCPStore("127.0.0.1", port[0], world)
+
+
 def main() -> None:
     """Train for a few steps."""
+    store = meet()
     pairs = [dist.new_group([0, 1]), dist.new_group([2, 3], backend="gloo")]
     torch.manual_seed(1)
     layers = nn.Linear(8, 16), nn.BatchNorm1d(16), nn.Dropout(0.2), nn.Linear(16, 1)
@@ -57,7 +66,7 @@ def main() -> None:
         dist.all_reduce(loss, group=pairs[rank // 2])
         names: list[object] = [None] * world
         dist.all_gather_object(names, {"rank": rank, "total": total})
-        total += float(loss) + exchange(total)
+        total += float(loss) + exchange(total) + store.add(f"come {number}", 1)
         if "fail" in sys.argv and rank == 2 and number == 5:
             raise ValueError(f"total {total!r}")
     learnt = sum(float(each.detach().double().sum()) for each in model.state_dict().values())

@@ -18,6 +18,7 @@ from dap_mux.rank.take.rank_file import (
     MAGIC,
     PACKED,
     RECEIVED,
+    STORE,
     Buffer,
     NotARankFile,
     RankFile,
@@ -79,6 +80,14 @@ def test_what_is_written_is_read_in_the_order_of_calls(tmp_path: Path) -> None:
     assert [taken.call["number"] for taken in file.calls] == [1, 2, 3]
     assert [file.received(taken) for taken in file.calls] == [[], PARTS, []]
     assert [taken.block is None for taken in file.calls] == [False, False, True]
+
+
+def test_what_stores_answered_is_read_in_order(tmp_path: Path) -> None:
+    said = [{"method": "get", "key": "'word'", "answer": {"bytes": "6869"}}] * 2
+    file = RankFile(
+        written(tmp_path / "2.rank", *((STORE, json.dumps(one).encode()) for one in said))
+    )
+    assert (file.stores, file.calls) == (said, [])
 
 
 def test_calls_of_mpi4py_have_its_methods(tmp_path: Path) -> None:
