@@ -1,8 +1,8 @@
 """The ranks of `tests.bench.comm`: for each line of rank 0's stdin, CPU seconds of a step.
 
-A line has a mode, what is done (`ddp`, `small`) and how often. With the mode `plain` nothing of
-ours is loaded, with `taken` rank 0 is taken home, with `beside` rank 1, to the file that is
-argument 1.
+A line has a mode, what is done (`ddp`, `large`, `small`) and how often. With the mode `plain`
+nothing of ours is loaded, with `taken` rank 0 is taken home, with `beside` rank 1, to the file that
+is argument 1.
 """
 
 from __future__ import annotations
@@ -25,17 +25,22 @@ torch.manual_seed(0)
 layers: list[nn.Module] = [nn.Linear(1024, 1024), nn.ReLU(), nn.Linear(1024, 1024), nn.ReLU()]
 model = DistributedDataParallel(nn.Sequential(*layers, nn.Linear(1024, 1024)))  # 3.2 M parameters
 optimizer = torch.optim.AdamW(model.parameters())
-batch = torch.randn(64, 1024)
+batch, large_batch = torch.randn(64, 1024), torch.randn(512, 1024)
 small = torch.zeros(4)
 TAKEN = {"taken": 0, "beside": 1}
 store: Any = dist.distributed_c10d._get_default_store()
 
 
-def ddp() -> None:
+def ddp(given: torch.Tensor = batch) -> None:
     """Train one step."""
-    model(batch).pow(2).mean().backward()
+    model(given).pow(2).mean().backward()
     optimizer.step()
     optimizer.zero_grad()
+
+
+def large() -> None:
+    """Train one step of more samples."""
+    ddp(large_batch)
 
 
 def reduce() -> None:
@@ -60,6 +65,7 @@ def begin(mode: str) -> None:
         switch.watch().sending.append(lambda _, __: None)
 
 
+ACTS = {"ddp": ddp, "large": large, "small": reduce}
 number = 0
 while True:
     if dist.get_rank() == 0:
@@ -69,11 +75,11 @@ while True:
         break
     mode, what, count = line.split()
     begin(mode)
-    {"ddp": ddp, "small": reduce}[what]()  # a watch looks for the names of parameters once
+    ACTS[what]()  # a watch looks for the names of parameters once
     dist.barrier()
     start = time.process_time()
     for _ in range(int(count)):
-        {"ddp": ddp, "small": reduce}[what]()
+        ACTS[what]()
     if dist.get_rank() == 0:
         print((time.process_time() - start) / int(count), flush=True)
     number += 1

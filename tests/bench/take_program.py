@@ -1,4 +1,4 @@
-"""A rank of `tests.bench.comm.taken_home`: trains, and prints what a step costs it, in seconds of CPU."""
+"""A rank of `tests.bench.comm.taken_home`: prints the CPU seconds of a step."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ LET_GO = 1 << 25
 job's own data, and new memory for it is dear: 12.8 MB cost 16 to 21 ms of CPU, so 8 (60 writes)."""
 MAX_PARTS = 256
 """The system takes 1,024 at once."""
-Buffer = Union[bytes, memoryview]
+Buffer = Union[bytes, memoryview]  # noqa: UP007  (a rank may have Python 3.8)
 MAX_BLOCK = 1 << 31
 CALL_PLACE, STEP_PLACE, LAST = "call", "step", "last"
 PLACE = re.compile(r"(?:(call|step)[: ])?(\d{1,12})")
