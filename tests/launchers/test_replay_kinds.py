@@ -7,7 +7,7 @@ from typing import Final
 import pytest
 
 from tests.replay_score.rounds import equal, failing, parting
-from tests.replay_score.rows import CHANGES, FAILURES, JOBS, Failure, Program
+from tests.replay_score.rows import CHANGES, EVERYTHING, FAILURES, JOBS, Failure, Program
 from tests.support.combinations import rest
 from tests.support.processes.commands import User
 
@@ -17,11 +17,7 @@ SEVERAL: Final = CHANGES[SEED::5]
 """Each change is a start of torch; the score makes all ten."""
 
 
-@pytest.mark.parametrize(
-    "job",
-    [rest(job) if job.name in ("replicas", "sharded") else job for job in JOBS],
-    ids=[job.name for job in JOBS],
-)
+@pytest.mark.parametrize("job", [EVERYTHING, JOBS[-1]], ids=lambda job: job.name)
 async def test_a_rank_is_alone_bit_by_bit_what_it_was(user: User, job: Program) -> None:
     found = await equal(user, job, SEED)
     assert all(steps and same for steps, same in found["kinds"].values()), found

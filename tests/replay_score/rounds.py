@@ -20,8 +20,8 @@ TORCH: Final = "DAP_MUX_SCORE_PYTHON"
 ENDS: Final = 400.0
 FILE: Final = "taken.rank"
 LAUNCHERS: Final = {
-    "torch": ("torchrun", "--standalone", "--nproc-per-node", str(WORLD)),
-    "openmpi": ("mpirun", "--oversubscribe", "-n", str(WORLD), "python"),
+    "torch": ("torchrun", "--standalone", "--nproc-per-node", "{}"),
+    "openmpi": ("mpirun", "--oversubscribe", "-n", "{}", "python"),
 }
 SAID: Final = re.compile(r"^(\w+) (\d+) (-?\d+) (\S+ \S+ \S+)$", re.MULTILINE)
 TAKEN: Final = re.compile(r"is taken to \S+: (\d+) calls, (\d+) bytes")
@@ -66,10 +66,13 @@ class Place:
         run = await launch(self._user, self._engine, [*words], **self._environ)
         return await run.ends(within=ENDS)
 
-    async def run(self, program: Program, *kinds: str, rank: int | None = None) -> Done:
+    async def run(
+        self, program: Program, *kinds: str, rank: int | None = None, ranks: int = WORLD
+    ) -> Done:
         """Run a job; `rank`: which is taken."""
         taken = () if rank is None else ("--take", str(rank), "--to", FILE)
-        script, launcher = f"{program.name}.py", LAUNCHERS[program.engine]
+        script = f"{program.name}.py"
+        launcher = [word.format(ranks) for word in LAUNCHERS[program.engine]]
         return await self.does("run", "--no-wait", *taken, "--", *launcher, script, *kinds)
 
     async def replay(self, *words: str) -> Done:
@@ -85,7 +88,7 @@ async def equal(user: User, program: Program, number: int) -> Json:
     """
     place, rank = Place(user, number, program.engine), (number + 2) % WORLD
     if program.before:
-        await place.run(program, *program.before)
+        await place.run(program, *program.before, ranks=1)
     taken = await place.run(program, *program.kinds, rank=rank)
     replayed = await place.replay()
     then, now = lines_of(taken.out), lines_of(replayed.out)

@@ -58,6 +58,14 @@ LACKS: Final = {"2.6": ("fsdp2", "tp_fsdp2", "pipeline")}
 and a pipeline's ranks wait for each other for ever."""
 
 
+EVERYTHING: Final = Program(
+    "everything",
+    tuple(kind for job in JOBS if job.engine == "torch" for kind in job.kinds),
+    ("resumed",),
+)
+"""One seeded case of each kind, for CI."""
+
+
 class Failure(NamedTuple):
     """How rank 2 fails, and what the replay must say; the line where it is."""
 

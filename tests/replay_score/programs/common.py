@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from hashlib import blake2b
 from typing import Any, Final
 
@@ -63,8 +63,9 @@ def content(tensor: Any) -> bytes:
     return bytes(tensor.contiguous().view(-1).view(torch.uint8).tolist())
 
 
-def run(kinds: dict[str, Any]) -> None:
-    """Run the kinds that the command line names."""
+def run(*functions: Callable[[str, int, int], None]) -> None:
+    """Run the kinds that the command line names; each is called what its function is."""
+    kinds = {each.__name__: each for each in functions}
     rank, world = start()
     for kind in sys.argv[1:]:
         torch.manual_seed(SEED + 1)

@@ -120,5 +120,6 @@ def pipeline(kind: str, rank: int, world: int) -> None:
         optimizer.zero_grad()
 
 
+KINDS = objects, send_recv, batched, groups, pipeline
 if __name__ == "__main__":
-    run({each.__name__: each for each in (objects, send_recv, batched, groups, pipeline)})
+    run(*KINDS)

@@ -120,6 +120,6 @@ def resumed(kind: str, rank: int, world: int) -> None:
     train(kind, model, (batch(rank, step) for step in range(STEPS, 2 * STEPS)))
 
 
+KINDS = dropout, batch_norm, no_sync, join, loader, accumulation, resumed
 if __name__ == "__main__":
-    kinds = dropout, batch_norm, no_sync, join, loader, accumulation, resumed
-    run({each.__name__: each for each in kinds})
+    run(*KINDS)

@@ -105,5 +105,6 @@ def gpt(kind: str, rank: int, world: int) -> None:
         optimizer.zero_grad()
 
 
+KINDS = fsdp2, tp_fsdp2, gpt
 if __name__ == "__main__":
-    run({each.__name__: each for each in (fsdp2, tp_fsdp2, gpt)})
+    run(*KINDS)
