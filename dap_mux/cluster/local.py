@@ -60,12 +60,12 @@ class LocalJob(Job):
             "MASTER_ADDR": LOOPBACK,
             "MASTER_PORT": str(master_port),
             "PYTHONUNBUFFERED": "1",
-            **({REPLAY_STORE: self._store(master_port)} if len(self.only) > 1 else {}),
+            **({REPLAY_STORE: self.store(master_port)} if len(self.only) > 1 else {}),
             **({} if self.python == sys.executable else {LENT: lent_packages()}),
         }
 
-    def _store(self, master_port: int) -> str:
-        """Return a file that no start before this one has used."""
+    def store(self, master_port: int) -> str:
+        """Return the file by which ranks that are replayed together find each other."""
         return str(self.log_dir.absolute() / f"together-{master_port}")
 
     @property
@@ -170,6 +170,7 @@ class LocalCluster:
 
     def _start(self) -> None:
         master_port = _free_port()
+        Path(self.job.store(master_port)).unlink(missing_ok=True)
         for rank in self.job.ranks:
             process = self._spawn(rank, master_port)
             # Shielded: a cancelled block must still stop the ranks and see them end.

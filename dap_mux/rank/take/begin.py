@@ -94,7 +94,7 @@ def _replay(files: dict[str, str], log: Callable[[str], object]) -> Halt | None:
     )
     ranks = [*map(int, files)]
     together = Together(sorted(ranks), head["rank"], head["world"], store)
-    halt = _halt(file, os.environ.pop(REPLAY_AT, ""), ranks[0], together, log)
+    halt = _halt(file, os.environ.pop(REPLAY_AT, ""), ranks, together, log)
     replayer = Replayer(file, halt, log, together, goes_on=goes_on)
     switch.when_started(replayer.begin)
     switch.when_mpi(lambda: MpiReplayer(replayer, head["rank"], head["world"]))
@@ -103,7 +103,7 @@ def _replay(files: dict[str, str], log: Callable[[str], object]) -> Halt | None:
 
 
 def _halt(
-    file: RankFile, text: str, first: int, together: Together, log: Callable[[str], object]
+    file: RankFile, text: str, ranks: list[int], together: Together, log: Callable[[str], object]
 ) -> Halt | None:
     """Return where this rank stops; a call's place is of one rank only, of the first if not said.
 
@@ -111,16 +111,18 @@ def _halt(
     """
     if not text:
         return None
-    place, leads = None, rank_of(text) in (None, file.head["rank"])
+    own, named = file.head["rank"], rank_of(text)
     try:
-        place = place_of(text, file) if leads else None
+        if named not in (None, *ranks):
+            raise ValueError(f"rank {named} is not replayed here")
+        place = place_of(text, file) if named in (None, own) else None
     except ValueError as error:
         log(f"cannot stop at {text}: {error}")
         if not file.calls:
             return None
         place = place_of(LAST, file)
-    if place is not None and place.kind == CALL_PLACE and rank_of(text) is None:
-        place = place if file.head["rank"] == first else None
+    if place is not None and place.kind == CALL_PLACE and named is None and own != ranks[0]:
+        place = None
     return Halt(place, len(file.calls), log, together)
 
 
