@@ -7,13 +7,21 @@ from typing import Final
 import pytest
 
 from tests.replay_score.rounds import equal, failing, parting
-from tests.replay_score.rows import CHANGES, EVERYTHING, FAILURES, JOBS, Failure, Program
+from tests.replay_score.rows import (
+    CHANGES,
+    EVERYTHING,
+    FAILURES,
+    JOBS,
+    MISSING,
+    Failure,
+    Program,
+)
 from tests.support.combinations import rest
 from tests.support.processes.commands import User
 
 pytestmark = [pytest.mark.heavy, pytest.mark.timeout(900)]
 SEED: Final = 1
-SEVERAL: Final = CHANGES[SEED::5]
+SEVERAL: Final = tuple(each for each in CHANGES if each.name in ("other shape", MISSING))
 """Each change is a start of torch; the score makes all ten."""
 
 
@@ -38,3 +46,4 @@ async def test_where_a_changed_program_parts_is_named(user: User) -> None:
     assert [*found] == [change.name for change in SEVERAL]
     assert len(found) == 2
     assert all(each["line"] and each["step"] for each in found.values()), found
+    assert "scale.txt, which the rank has read, is not here" in found[MISSING]["text"]

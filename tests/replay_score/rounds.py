@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from tests.launchers.launching import launch, line
 from tests.launchers.tools import environment
-from tests.replay_score.rows import CHANGES, PROGRAMS, WORLD, Change, Failure, Program
+from tests.replay_score.rows import CHANGES, MISSING, PROGRAMS, WORLD, Change, Failure, Program
 from tests.support.processes.commands import Done, User
 from tests.support.processes.mpi import mpi_environ
 
@@ -19,6 +19,7 @@ TORCH: Final = "DAP_MUX_SCORE_PYTHON"
 """The Python of another release of torch."""
 ENDS: Final = 400.0
 FILE: Final = "taken.rank"
+SCALE: Final = "scale.txt"
 LAUNCHERS: Final = {
     "torch": ("torchrun", "--standalone", "--nproc-per-node", "{}"),
     "openmpi": ("mpirun", "--oversubscribe", "-n", "{}", "python"),
@@ -121,7 +122,7 @@ async def failing(user: User, failure: Failure, number: int) -> Json:
 async def parting(user: User, changes: tuple[Change, ...] = CHANGES, number: int = 0) -> Json:
     """Take a rank once, and replay it by each changed program; by change, what was named right."""
     place = Place(user, number)
-    (place.folder / "scale.txt").write_text("1.5")
+    (place.folder / SCALE).write_text("1.5")
     (place.folder / "began.txt").touch()
     await place.run(Program("parts", ()), rank=2)
     found: Json = {}
@@ -130,11 +131,14 @@ async def parting(user: User, changes: tuple[Change, ...] = CHANGES, number: int
         assert change.old in text
         script = place.folder / "parted.py"
         script.write_text(text.replace(change.old, change.new), "utf-8")
+        (place.folder / SCALE).write_text("1.5")
+        if change.name == MISSING:
+            (place.folder / SCALE).unlink()
         said = (await place.replay("--", script.name)).err
         lines, steps = PLACE.findall(said), STEP.findall(said)
         found[change.name] = {
             "line": lines[:1] == [str(line(script, change.line))],
             "step": steps[:1] == [str(change.step)],
-            "text": next((each for each in said.splitlines() if "Parted" in each), said[:2000]),
+            "text": " ".join(each for each in said.splitlines() if "Parted" in each) or said[:2000],
         }
     return found

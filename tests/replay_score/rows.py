@@ -92,6 +92,8 @@ class Change(NamedTuple):
 
 
 BACKWARD: Final = "loss.backward()"
+MISSING: Final = "missing file"
+"""It is the same program, and its file that is not there."""
 COUNT: Final = "dist.all_reduce(count, group"
 CHANGES: Final = (
     Change("changed line", BACKWARD, "(loss * (2 if step == 5 else 1)).backward()", ".backward()"),
@@ -113,7 +115,7 @@ CHANGES: Final = (
         COUNT,
     ),
     Change("another seed", "SEED + 7", "SEED + 8", BACKWARD, 0),
-    Change("missing file", 'Path("scale.txt")', 'Path("scale.gone")', BACKWARD),
+    Change(MISSING, 'Path("scale.txt")', 'Path("scale.txt")', BACKWARD),
     Change("the clock", "time.time()", "(time.time() + 7200)", "                dist.barrier()"),
     Change(
         "order of threads",

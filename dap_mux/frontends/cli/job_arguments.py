@@ -72,6 +72,7 @@ def run_arguments(parser: ArgumentParser) -> None:
         ("--take-limit", "SIZE", "take no more than that, such as 2G"),
     ):
         parser.add_argument(name, metavar=metavar, help=about)
+    flag(parser, "--take-data", "hash the data files that these ranks read, too")
     surface = parser.add_mutually_exclusive_group()
     flag(surface, "--headless", "only serve editors (default)")
     flag(surface, "--console", "open a console here; waiting ranks stop at the script's first line")

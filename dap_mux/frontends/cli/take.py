@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from dap_mux.frontends.cli.execution import load_config
 from dap_mux.pure.errors import UsageError
-from dap_mux.rank.environ import GO_ON, HASH_SEED, TAKE, TAKE_LIMIT, TAKE_TO
+from dap_mux.rank.environ import GO_ON, HASH_SEED, TAKE, TAKE_DATA, TAKE_LIMIT, TAKE_TO
 from dap_mux.session.replayed_rank import Replay
 from dap_mux.system.config import RunOptions
 
@@ -28,6 +28,8 @@ def variables_of(args: Namespace) -> Mapping[str, str]:
     if not path.parent.is_dir():
         raise UsageError(f"--to {args.to}: there is no folder {path.parent}")
     variables = {TAKE: _ranks(args.take), TAKE_TO: str(path), HASH_SEED: "0"}
+    if args.take_data:
+        variables[TAKE_DATA] = "1"
     if args.take_limit is not None:
         variables[TAKE_LIMIT] = str(_bytes(args.take_limit))
     return variables

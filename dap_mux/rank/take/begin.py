@@ -14,6 +14,7 @@ from dap_mux.rank.environ import (
     REPLAY_AT,
     REPLAY_STORE,
     TAKE,
+    TAKE_DATA,
     TAKE_LIMIT,
     TAKE_TO,
 )
@@ -57,6 +58,7 @@ def begin(place: Place, log: Callable[[str], object]) -> Halt | None:
     os.environ.pop(TAKE, None)  # processes that this one starts are no ranks
     if path:
         limit = int(os.environ.get(TAKE_LIMIT, "0")) or NO_LIMIT
+        digests = bool(os.environ.get(TAKE_DATA))
 
         made: list[Recorder] = []
 
@@ -64,7 +66,7 @@ def begin(place: Place, log: Callable[[str], object]) -> Halt | None:
             """Make it once a library is there that communicates."""
             if not made:
                 size = place.world_size or 1
-                made.append(Recorder(path, rank, size, _environment(), limit, log))
+                made.append(Recorder(path, rank, size, _environment(), limit, log, digests=digests))
             return made[0]
 
         def take_mpi() -> None:

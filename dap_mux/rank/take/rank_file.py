@@ -18,7 +18,7 @@ from dap_mux.rank.comm.operators import OPERATORS
 MAGIC = b"dap-mux rank 1\n"
 BLOCK = struct.Struct("!IIB")
 """Before each block: its length in bytes, its CRC-32, and what it is."""
-HEAD, CALL, RECEIVED, STORE = range(4)
+HEAD, CALL, RECEIVED, STORE, FILE = range(5)
 ORDER = struct.Struct("!IQ")
 """Before what a call has received: how many parts, and which call; then the length of each part."""
 MAKING = ("Split", "Dup", "Clone", "Split_type")
@@ -39,6 +39,7 @@ CALL_FIELDS = {
     "main": bool,
 }
 STORE_FIELDS: dict[str, type] = dict.fromkeys(("method", "key"), str)
+FILE_FIELDS: dict[str, type] = {"path": str, "size": int, "digest": str}
 PACKED = 0x80
 """Added to what it is where the block is packed by zlib."""
 SMALL, PROBE, PIECES = 512, 4096, 32
@@ -118,7 +119,8 @@ class Taken(NamedTuple):
 
 
 class RankFile:
-    """A file that is read. `head`, the calls in their order, and what `stores` answered.
+    """A file that is read. `head`, the calls in their order, what `stores` answered, and
+    which `files` were read.
 
     `cut`: its end is missing.
 
@@ -140,6 +142,7 @@ class RankFile:
             raise NotARankFile("it has no head: the rank ended before it made a call")
         self.head: dict[str, Any] = _checked(data, HEAD_FIELDS)
         self.stores: list[dict[str, Any]] = []
+        self.files: list[dict[str, Any]] = []
         calls: dict[int, dict[str, Any]] = {}
         received: dict[int, tuple[int, int]] = {}
         for what, data, block in blocks:
@@ -148,6 +151,8 @@ class RankFile:
                 calls[call["order"]] = call
             elif what == STORE:
                 self.stores.append(_checked(data, STORE_FIELDS))
+            elif what == FILE:
+                self.files.append(_checked(data, FILE_FIELDS))
             elif what == RECEIVED and len(data) >= ORDER.size:
                 received[ORDER.unpack_from(data)[1]] = block
         self.calls = [Taken(calls[order], received.get(order)) for order in sorted(calls)]

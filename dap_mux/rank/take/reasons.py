@@ -12,6 +12,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 from dap_mux.rank.comm.looks import fingerprint, unseen
+from dap_mux.rank.take.data_files import changes
 from dap_mux.rank.take.rank_file import digest_of
 
 if TYPE_CHECKING:  # a rank may have Python 3.8
@@ -45,10 +46,10 @@ class Remarks:
 
 
 class Reasons:
-    """Compares the remarks on calls with what is so now. `head`: of the file."""
+    """Compares the remarks on calls with what is so now. `head`: of the file; `files`: data."""
 
-    def __init__(self, head: dict[str, Any]) -> None:
-        self._head = head
+    def __init__(self, head: dict[str, Any], files: list[dict[str, Any]]) -> None:
+        self._head, self._files = head, files
         self._changed: dict[str, None] = {}
         self._random = ""
         self._first: dict[str, Any] = {}
@@ -79,7 +80,7 @@ class Reasons:
         if digest_of(sys.argv[0]) != self._head["digest"]:
             changed[os.path.abspath(sys.argv[0])] = None  # noqa: PTH100
         said = [f"{path} is not the file that was run then" for path in changed]
-        said += [self._random] if self._random else []
+        said += [*changes(self._files), *([self._random] if self._random else [])]
         now = {"torch": getattr(sys.modules.get("torch"), "__version__", "")}
         now["python"] = platform.python_version()
         for name, version in now.items():

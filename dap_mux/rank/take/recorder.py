@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from dap_mux.rank.comm.looks import memory_of
 from dap_mux.rank.comm.record import C10D, Call
+from dap_mux.rank.take.data_files import DataFiles
 from dap_mux.rank.take.rank_file import (
     ANY_SOURCE,
     CALL,
+    FILE,
     RECEIVED,
     SOURCE,
     STORE,
@@ -47,6 +49,8 @@ class Recorder:
         environment: dict[str, str],
         limit: int,
         log: Callable[[str], object],
+        *,
+        digests: bool = False,
     ) -> None:
         self._writer = Writer(
             path,
@@ -71,6 +75,7 @@ class Recorder:
         self._path, self._limit, self._log = path, limit, log
         self._step = self._begun = 0
         self._remarks = Remarks()
+        self._files = DataFiles(digests=digests)
         atexit.register(self.end)
 
     def follow(self, watch: Any) -> None:
@@ -93,6 +98,8 @@ class Recorder:
         with self._writing:
             if not self._goes_on(call):
                 return
+            for file in self._files.new():
+                self._add(FILE, lambda: [json.dumps(file).encode()])  # noqa: B023  (called at once)
             self._order += 1
             self._orders[id(call)] = order = self._order
             remarks = self._remarks.on

@@ -48,7 +48,7 @@ class Replayer:
             self._left[_line_of(call["operator"], call["group"], call["main"])].append(taken)
         self._last: Taken | None = None
         self._before = 0
-        self._reasons = Reasons(file.head)
+        self._reasons = Reasons(file.head, file.files)
         self._library: Any = None
         self._sources: dict[int, int] = {}  # who has sent what is at an address
         self._real_sources: dict[int, int] = {}

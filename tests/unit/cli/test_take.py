@@ -132,6 +132,16 @@ def test_wrong_arguments_of_take(words: list[str], message: str) -> None:
 
 
 def test_what_ranks_are_told() -> None:
-    words = ["run", "--take", "2,4-5", "--to", "a.rank", "--take-limit", "2K", "train.py"]
+    words = [
+        "run",
+        "--take",
+        "2,4-5",
+        "--to",
+        "a.rank",
+        "--take-limit",
+        "2K",
+        "--take-data",
+        "train.py",
+    ]
     variables = run_options(parse(words)).variables
-    assert [*variables.values()] == ["2,4,5", str(Path("a.rank").absolute()), "0", "2048"]
+    assert [*variables.values()] == ["2,4,5", str(Path("a.rank").absolute()), "0", "1", "2048"]

@@ -11,9 +11,11 @@ from typing import Any
 import pytest
 
 from dap_mux.rank.take import rank_file
+from dap_mux.rank.take.data_files import DataFiles, changes
 from dap_mux.rank.take.rank_file import (
     BLOCK,
     CALL,
+    FILE,
     HEAD,
     MAGIC,
     PACKED,
@@ -88,6 +90,27 @@ def test_what_stores_answered_is_read_in_order(tmp_path: Path) -> None:
         written(tmp_path / "2.rank", *((STORE, json.dumps(one).encode()) for one in said))
     )
     assert (file.stores, file.calls) == (said, [])
+
+
+def test_data_files_that_are_gone_or_others_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    heard = DataFiles(digests=True)
+    for name in ("a.csv", "b.csv", "c.csv"):
+        Path(name).write_text("12", "utf-8")
+        Path(name).read_text("utf-8")
+    files = [*heard.new()]
+    assert [(each["path"], each["size"]) for each in files] == [(f"{n}.csv", 2) for n in "abc"]
+    assert ([*heard.new()], changes(files)) == ([], [])
+    Path("a.csv").unlink()
+    Path("b.csv").write_text("34", "utf-8")
+    gone, other = changes(files)
+    assert gone == "a.csv, which the rank has read, is not here"
+    assert other == "b.csv is not the file that the rank has read"
+    assert changes([{**each, "digest": ""} for each in files]) == [gone], "of the same size"
+    blocks = [(FILE, json.dumps(each).encode()) for each in files]
+    assert RankFile(written(tmp_path / "2.rank", *blocks)).files == files
 
 
 def test_calls_of_mpi4py_have_its_methods(tmp_path: Path) -> None:

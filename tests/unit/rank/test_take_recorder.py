@@ -46,12 +46,12 @@ def test_what_is_another_than_it_was_is_named(
         recorded.append((call, {"order": number, **remarks.on(call)}))
     assert "random_states" not in recorded[-1][1], "neither at the beginning, nor a step's first"
     head = {"digest": digest_of(str(script)), "python": f"{platform.python_version()} (x)"}
-    same = Reasons(head)
+    same = Reasons(head, [])
     for call, then in recorded:
         random.seed(call.number)
         same.note(then, call)
     assert not same.known()
-    other = Reasons({**head, "python": "3.1.4 (x)"})
+    other = Reasons({**head, "python": "3.1.4 (x)"}, [])
     for path in (script, model):
         path.write_text("...\n")
     other.note(recorded[0][1], recorded[0][0])
