@@ -107,6 +107,51 @@ SHAPES: Final[tuple[tuple[str, str], ...]] = (
         r"(?i:[?&](?:\w{0,20}token|sig|signature|\w{0,20}key|password|secret)=)([^&\s'\"]{6,})",
     ),
 )
+IN_SHAPES: Final[dict[str, tuple[str, ...]]] = {
+    "aws key": ("akia", "asia", "abia", "acca", "agpa", "aida", "aroa", "anpa"),
+    "aws secret key": ("aws", "secret"),
+    "github token": ("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"),
+    "gitlab token": ("glpat-", "gldt-", "glrt-", "glcbt-", "glptt-", "glft-", "glsoat-"),
+    "slack token": ("xox", "xapp-"),
+    "slack webhook": ("hooks.slack",),
+    "discord webhook": ("api/webhooks",),
+    "discord token": (".",),
+    "telegram token": (":aa",),
+    "google api key": ("aiza",),
+    "google token": ("ya29.", "gocspx-", "1//0"),
+    "openai key": ("sk-",),
+    "anthropic key": ("sk-ant-",),
+    "hugging face token": ("hf_", "api_org_"),
+    "nvidia key": ("nvapi-",),
+    "groq key": ("gsk_",),
+    "replicate token": ("r8_",),
+    "databricks token": ("dapi",),
+    "stripe key": ("k_live_", "k_test_", "whsec_"),
+    "square token": ("sq0", "eaaa"),
+    "shopify token": ("shp",),
+    "sendgrid key": ("sg.",),
+    "mailgun key": ("key-",),
+    "mailchimp key": ("-us",),
+    "twilio key": ("sk",),
+    "npm token": ("npm_", "_authtoken="),
+    "pypi token": ("pypi-",),
+    "docker token": ("dckr_",),
+    "digitalocean token": ("_v1_",),
+    "azure key": ("accountkey=", "sharedaccess"),
+    "vault token": ("hvs.", "hvb.", "hvr."),
+    "terraform token": (".atlasv1.",),
+    "grafana token": ("glsa_", "glc_"),
+    "new relic key": ("nrak-",),
+    "linear key": ("lin_api_",),
+    "age key": ("age-secret-key-",),
+    "json web token": ("eyj",),
+    "private key": ("private key",),
+    "password hash": ("$",),
+    "connection string": ("://",),
+    "authorization": ("bearer", "basic"),
+    "url parameter": ("=",),
+}
+"""Each text of a shape has one of these in it, in small letters; of one that is not here, any."""
 IN_NAMES: Final = (
     *("pass", "pwd", "secret", "cred", "key", "auth", "cookie", "session", "csrf", "xsrf", "conn"),
     *("url", "uri", "dsn", "otp", "mfa", "recovery", "token", "jwt"),
@@ -146,11 +191,14 @@ def redacted(text: str, name: str = "") -> str:
         return _mark(kind)
     kept = text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}... (cut)"
     kept = _ESCAPED.sub(rf"\g<0>{_GAP}", kept)
-    for kind, pattern in _shapes():
-        kept = pattern.sub(partial(_replaced, kind), kept)
-    # They take half of the time (97 of 189 us for 120 characters), and most values have no name.
-    small = kept.casefold() if "=" in kept or ":" in kept else ""
-    if any(word in small for word in IN_NAMES):
+    # Most values have none of these words: 26 us for 120 characters, 110 where each shape is tried.
+    small = kept.casefold()
+    for kind, pattern, words in _shapes():
+        for word in words:
+            if word in small:
+                kept = pattern.sub(partial(_replaced, kind), kept)
+                break
+    if ("=" in small or ":" in small) and any(word in small for word in IN_NAMES):
         for pattern in _behind_names():
             kept = pattern.sub(partial(_replaced, ""), kept)
     return kept.replace(_GAP, "")
@@ -206,8 +254,8 @@ def _names() -> list[tuple[str, re.Pattern[str]]]:
 
 
 @lru_cache(1)
-def _shapes() -> list[tuple[str, re.Pattern[str]]]:
-    return [(kind, re.compile(pattern)) for kind, pattern in SHAPES]
+def _shapes() -> list[tuple[str, re.Pattern[str], tuple[str, ...]]]:
+    return [(kind, re.compile(pattern), IN_SHAPES.get(kind, ("",))) for kind, pattern in SHAPES]
 
 
 @lru_cache(1)

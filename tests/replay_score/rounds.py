@@ -134,7 +134,8 @@ async def parting(user: User, changes: tuple[Change, ...] = CHANGES, number: int
         (place.folder / SCALE).write_text("1.5")
         if change.name == MISSING:
             (place.folder / SCALE).unlink()
-        said = (await place.replay("--", script.name)).err
+        done = await place.replay("--", script.name)
+        said = done.err + done.out  # a message is whole in what the rank prints
         lines, steps = PLACE.findall(said), STEP.findall(said)
         found[change.name] = {
             "line": lines[:1] == [str(line(script, change.line))],

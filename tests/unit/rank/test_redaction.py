@@ -7,10 +7,10 @@ from time import process_time
 from typing import Final
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dap_mux.rank.redaction import IN_NAMES, MAX_TEXT, NAMES, SHAPES, kind_of, redacted
+from dap_mux.rank.redaction import IN_NAMES, IN_SHAPES, MAX_TEXT, NAMES, SHAPES, kind_of, redacted
 from tests.support.planted_secrets import PLANTED, planted
 
 ORDINARY: Final[tuple[str, ...]] = (
@@ -103,3 +103,12 @@ def test_the_time_that_a_long_text_takes_grows_with_its_length(text: str) -> Non
     taken(100)
     assert taken(16_384) < 0.1 + 16 * taken(2_048), "eight times as long; a square would be 64"
     assert len(redacted(text * 20_000)) < 3 * MAX_TEXT
+
+
+@settings(max_examples=10)
+@given(st.tuples(*(st.from_regex(each) for kind, each in SHAPES if kind in IN_SHAPES)))
+def test_each_shape_has_a_word_by_which_texts_are_chosen(texts: tuple[str, ...]) -> None:
+    kinds = [kind for kind, _ in SHAPES if kind in IN_SHAPES]
+    assert len(kinds) == len(IN_SHAPES)
+    for kind, text in zip(kinds, texts, strict=True):
+        assert any(word in text.casefold() for word in IN_SHAPES[kind])
