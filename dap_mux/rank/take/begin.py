@@ -90,10 +90,7 @@ def _replay(files: dict[str, str], log: Callable[[str], object]) -> Halt | None:
     goes_on, store = bool(os.environ.pop(GO_ON, "")), os.environ.pop(REPLAY_STORE, "")
     head = file.head
     restore_surroundings(head, _wanted(head["environment"]))
-    log(
-        f"replays rank {head['rank']} of {head['world']}: {len(file.calls)} calls"
-        + (" (the file's end is missing)" if file.cut else "")
-    )
+    log(f"replays {len(file.calls)} calls" + (" (the file's end is missing)" if file.cut else ""))
     ranks = [*map(int, files)]
     together = Together(sorted(ranks), head["rank"], head["world"], store)
     halt = _halt(file, os.environ.pop(REPLAY_AT, ""), ranks, together, log)
