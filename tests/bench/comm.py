@@ -72,7 +72,7 @@ class Job:
 
 
 def taken_home() -> Iterator[Figure]:
-    """What a rank of two receives in a step, and how fast it is alone with that, in CPU time."""
+    """How much one rank of two receives in a step, and the CPU time of a step in its replay."""
     with tempfile.TemporaryDirectory(prefix="bench-take-") as folder:
         file = f"{folder}/0.rank"
         job = ("torchrun", "--standalone", "--nproc-per-node", "2", HOME)

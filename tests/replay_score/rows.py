@@ -54,8 +54,8 @@ JOBS: Final = (
 
 
 LACKS: Final = {"2.6": ("fsdp2", "tp_fsdp2", "pipeline")}
-"""What a release of torch cannot do on CPUs, without dap-mux too: FSDP2 wants a stream's events,
-and a pipeline's ranks wait for each other for ever."""
+"""Kinds that fail on CPUs with a release of torch even without dap-mux: FSDP2 needs the events of a
+stream, and the ranks of a pipeline wait for each other for ever."""
 
 
 EVERYTHING: Final = Program(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections import deque
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,21 +33,30 @@ class DataFiles:
         sys.addaudithook(self._hear)
 
     def _hear(self, event: str, arguments: tuple[Any, ...]) -> None:
-        if event == "open" and isinstance(arguments[0], str) and _reads(*arguments[1:3]):
-            self._new.append(arguments[0])
+        if event == "open" and len(arguments) == len(("path", "mode", "flags")):
+            path, mode, flags = arguments
+            if isinstance(path, str) and _reads(mode, flags):
+                self._new.append(path)
 
     def new(self) -> Iterator[Json]:
         """Yield what has been read since: `path`, from the rank's folder, `size` and `digest`."""
         while self._new:
-            path, here = Path(self._new.popleft()).absolute(), Path.cwd()
-            known = path in self._seen or len(self._seen) >= MAX_FILES
-            if known or path.suffix in PROGRAMS or str(path).startswith(self._left_out):
-                continue
-            self._seen.add(path)
-            if path.is_file():
-                name = str(path.relative_to(here) if here in path.parents else path)
-                digest = digest_of(name) if self._digests else ""
-                yield {"path": name, "size": path.stat().st_size, "digest": digest}
+            with suppress(OSError, ValueError):  # the file, or this folder, has gone meanwhile
+                found = self._described(Path(self._new.popleft()).absolute())
+                if found is not None:
+                    yield found
+
+    def _described(self, path: Path) -> Json | None:
+        known = path in self._seen or len(self._seen) >= MAX_FILES
+        if known or path.suffix in PROGRAMS or str(path).startswith(self._left_out):
+            return None
+        self._seen.add(path)
+        if not path.is_file():
+            return None
+        here = Path.cwd()
+        name = str(path.relative_to(here) if here in path.parents else path)
+        digest = digest_of(name) if self._digests else ""
+        return {"path": name, "size": path.stat().st_size, "digest": digest}
 
 
 def _reads(mode: Any, flags: Any) -> bool:

@@ -139,7 +139,7 @@ class Recorder:
     def _stored(self, said: dict[str, Any]) -> None:
         with self._writing:
             if self._limit:
-                self._add(STORE, lambda: [json.dumps(said).encode()])
+                self._add(STORE, lambda: [json.dumps(said, default=repr).encode()])
 
     def write(self, call: Call, parts: Sequence[Buffer]) -> None:
         """Write what a call has received."""

@@ -56,7 +56,7 @@ class Stores:
         self._left: dict[tuple[str, str], deque[Any]] = defaultdict(deque)
         self._parted = parted
         for each in said:
-            self._left[each["method"], each["key"]].append(each["answer"])
+            self._left[each["method"], each["key"]].append(each.get("answer"))
 
     def begin(self, fake: Any) -> Any:
         """Take the stores' place; `fake`: torch's store for a group that has nobody else."""

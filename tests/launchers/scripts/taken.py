@@ -1,4 +1,4 @@
-"""What ranks do to be taken home: DDP, dropout, buffers, `no_sync`, groups, messages, a store.
+"""A job whose ranks are taken home: it uses DDP, dropout, `no_sync`, groups, messages, a store.
 
 The last line of each rank is all that it has learnt. With `fail` rank 2 fails in step 5.
 """

@@ -113,6 +113,19 @@ def test_data_files_that_are_gone_or_others_are_named(
     assert RankFile(written(tmp_path / "2.rank", *blocks)).files == files
 
 
+def test_a_file_and_a_folder_that_go_meanwhile_harm_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heard = DataFiles(digests=True)
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    Path("a.csv").write_text("12", "utf-8")
+    Path("a.csv").read_text("utf-8")
+    Path("a.csv").unlink()
+    (tmp_path / "gone").rmdir()
+    assert [*heard.new()] == []
+
+
 def test_calls_of_mpi4py_have_its_methods(tmp_path: Path) -> None:
     calls = [call(at, operator=each, carrier="mpi4py.MPI") for at, each in enumerate(OF_MPI)]
     file = RankFile(written(tmp_path / "2.rank", *((CALL, each) for each in calls)))
