@@ -8,19 +8,23 @@ import re
 import struct
 import threading
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from hashlib import sha256
+from operator import ne
 from typing import Any, BinaryIO, NamedTuple, Union
 
 from dap_mux.rank.comm.mpi import METHODS
 from dap_mux.rank.comm.operators import OPERATORS
 
-MAGIC = b"dap-mux rank 1\n"
-BLOCK = struct.Struct("!IIB")
-"""Before each block: its length in bytes, its CRC-32, and what it is."""
+MAGIC = b"dap-mux rank 2\n"
+BLOCK = struct.Struct("!QQIB")
+"""Before each block: its bytes, how many of those a CRC-32 is of, that, and what the block is."""
 HEAD, CALL, RECEIVED, STORE, FILE = range(5)
-ORDER = struct.Struct("!IQ")
-"""Before what a call has received: how many parts, and which call; then the length of each part."""
+ORDER = struct.Struct("!IIQ")
+"""Before what a call has received: how many parts, how many hashes, and which call; then the length
+of each part, and the hashes."""
+HASH = 8
+"""Bytes of a `fingerprint`. 12.6 MB take it 0.5 ms, and a CRC-32 4 (measured)."""
 MAKING = ("Split", "Dup", "Clone", "Split_type")
 """Methods of mpi4py that make communicators."""
 ANY_SOURCE = "recv_any_source_"
@@ -42,16 +46,17 @@ STORE_FIELDS: dict[str, type] = dict.fromkeys(("method", "key"), str)
 FILE_FIELDS: dict[str, type] = {"path": str, "size": int, "digest": str}
 PACKED = 0x80
 """Added to what it is where the block is packed by zlib."""
-SMALL, PROBE, PIECES = 512, 4096, 32
-"""Bytes below which nothing is packed; those that are packed to see whether it pays, from all over:
-a bucket of gradients may begin with zeros."""
+SMALL, LARGE = 512, 1 << 16
+"""Bytes up to which nothing is packed, and above which neither: a step's 12.6 MB of gradients took
+zlib 0.5 s, or 30 ms where nearly all were zeros; 5 to be written as they are."""
 LET_GO = 1 << 25
 """Bytes after which memory is given back: a file that stays in the system's memory pushes out the
 job's own data, and new memory for it is dear: 12.8 MB cost 16 to 21 ms of CPU, so 8 (60 writes)."""
 MAX_PARTS = 256
 """The system takes 1,024 at once."""
 Buffer = Union[bytes, memoryview]  # noqa: UP007  (a rank may have Python 3.8)
-MAX_BLOCK = 1 << 31
+MAX_PACKED = 1 << 31
+"""What a block may unpack to."""
 CALL_PLACE, STEP_PLACE, LAST = "call", "step", "last"
 PLACE = re.compile(r"(?:(call|step)[: ])?(\d{1,12})")
 OF_RANK = re.compile(r"@(\d{1,7})\Z")
@@ -72,20 +77,24 @@ class Writer:
         self.add(HEAD, json.dumps(head).encode())
 
     def add(self, what: int, *parts: Buffer) -> None:
-        """Append a block of these parts, large ones as they lie in memory."""
+        """Append a block of these parts, large ones as they lie in memory.
+
+        Its check sum is of all, or of the first alone, where that has hashes of the others.
+        """
         if len(parts) > MAX_PARTS:
-            parts = (b"".join(parts),)
+            parts = (parts[0], b"".join(parts[1:]))
         size = sum(map(len, parts))
-        if size > SMALL and (size <= PROBE or _packs(max(parts, key=len))):
+        if SMALL < size <= LARGE:
             packed = zlib.compress(b"".join(parts), 1)
             if len(packed) < size * 0.9:
                 what, parts = what | PACKED, (packed,)
         size, check = sum(map(len, parts)), 0
-        for part in parts:
+        has_hashes = what == RECEIVED and ORDER.unpack_from(parts[0])[1]
+        checked = parts[:1] if has_hashes else parts
+        for part in checked:
             check = zlib.crc32(part, check)
-        self._write(
-            [memoryview(BLOCK.pack(size, check, what)), *(memoryview(part) for part in parts)]
-        )
+        header = BLOCK.pack(size, sum(map(len, checked)), check, what)
+        self._write([memoryview(part) for part in (header, *parts)])
         self.bytes += BLOCK.size + size
         if self.bytes - self._let_go > LET_GO:
             self._leave_memory()
@@ -156,27 +165,36 @@ class RankFile:
             elif what == FILE:
                 self.files.append(_checked(data, FILE_FIELDS))
             elif what == RECEIVED and len(data) >= ORDER.size:
-                received[ORDER.unpack_from(data)[1]] = block
+                received[ORDER.unpack_from(data)[2]] = block
         self.calls = [Taken(calls[order], received.get(order)) for order in sorted(calls)]
 
-    def received(self, taken: Taken) -> list[bytes]:
-        """Return the bytes of each output. Raises NotARankFile."""
+    def received(self, taken: Taken, hash_of: Callable[[bytes], bytes] | None) -> list[bytes]:
+        """Return the bytes of each output. Raises NotARankFile.
+
+        `hash_of`: as the hashes were made; None where that cannot be done.
+        """
         if taken.block is None:
             return []
         with open(self._path, "rb") as file:  # noqa: PTH123
             file.seek(taken.block[0])
             data = file.read(taken.block[1])
-        what = BLOCK.unpack_from(data)[2]
+        what = BLOCK.unpack_from(data)[3]
         data = data[BLOCK.size :]
         data = _unpacked(data) if what & PACKED else data
-        length = ORDER.unpack_from(data)[0]
+        length, hashed, order = ORDER.unpack_from(data)
         try:
             sizes = struct.unpack_from(f"!{length}Q", data, ORDER.size)
         except struct.error as error:
             raise NotARankFile(f"a block of {len(data)} bytes has not {length} parts") from error
-        return [*_split(data[ORDER.size + 8 * length :], sizes)]
+        hashes = (HASH,) * min(hashed, length)
+        found = [*_split(data[ORDER.size + 8 * length :], (*hashes, *sizes))]
+        parts = found[len(hashes) :]
+        if any(map(ne, map(hash_of, parts), found[: len(hashes)]) if hash_of else hashes):
+            raise NotARankFile(f"what call {order} has received is damaged")
+        return parts
 
     def _blocks(self, file: BinaryIO) -> Iterator[tuple[int, bytes, tuple[int, int]]]:
+        end = os.fstat(file.fileno()).st_size
         while True:
             at = file.tell()
             header = file.read(BLOCK.size)
@@ -185,10 +203,12 @@ class RankFile:
             self.cut = True
             if len(header) < BLOCK.size:
                 return
-            length, check, what = BLOCK.unpack(header)
-            data = file.read(length) if length <= MAX_BLOCK else b""
-            if len(data) < length or zlib.crc32(data) != check:
+            length, checked, check, what = BLOCK.unpack(header)
+            after = at + BLOCK.size + length
+            data = file.read(checked) if checked <= length and after <= end else b""
+            if len(data) < checked or zlib.crc32(data) != check or after > end:
                 return
+            file.seek(after)
             self.cut = False
             yield (
                 what & ~PACKED,
@@ -254,7 +274,7 @@ def _checked(data: bytes, fields: dict[str, type]) -> dict[str, Any]:
 def _unpacked(data: bytes) -> bytes:
     unpacking = zlib.decompressobj()
     try:
-        found = unpacking.decompress(data, MAX_BLOCK)
+        found = unpacking.decompress(data, MAX_PACKED)
     except zlib.error as error:
         raise NotARankFile(f"a block cannot be unpacked: {error}") from error
     if unpacking.unconsumed_tail:
@@ -283,18 +303,7 @@ def is_main() -> bool:
     return threading.current_thread() is threading.main_thread()
 
 
-def _packs(part: Buffer) -> bool:
-    """Whether zlib leaves nearly nothing of a large part, by a sample of it.
-
-    A step's 12.8 MB of gradients took zlib 0.5 s, the step itself 0.08, and became 7 % smaller;
-    4.2 MB that became a tenth took 24 ms, and 5 to be written as they are.
-    """
-    starts = range(0, len(part), max(1, len(part) // PIECES))
-    probe = b"".join(part[start : start + PROBE // PIECES] for start in starts)
-    return len(zlib.compress(probe, 1)) < len(probe) / 20
-
-
-def joined(order: int, parts: Sequence[Buffer]) -> list[Buffer]:
-    """Return the parts of a block of what a call has received."""
+def joined(order: int, parts: Sequence[Buffer], hashes: Sequence[bytes] = ()) -> list[Buffer]:
+    """Return the parts of a block of what a call has received; `hashes`: of the first of them."""
     sizes = struct.pack(f"!{len(parts)}Q", *map(len, parts))
-    return [ORDER.pack(len(parts), order) + sizes, *parts]
+    return [ORDER.pack(len(parts), len(hashes), order) + sizes + b"".join(hashes), *parts]

@@ -10,13 +10,14 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dap_mux.rank.comm.looks import memory_of
+from dap_mux.rank.comm.looks import fingerprint, memory_of
 from dap_mux.rank.comm.record import C10D, Call
 from dap_mux.rank.take.data_files import DataFiles
 from dap_mux.rank.take.rank_file import (
     ANY_SOURCE,
     CALL,
     FILE,
+    LARGE,
     RECEIVED,
     SOURCE,
     STORE,
@@ -134,7 +135,14 @@ class Recorder:
 
     def received(self, call: Call, outputs: list[Any]) -> None:
         """A call's outputs are there, and nobody has used them yet."""
-        self._write(call, lambda: _parts(call, outputs))
+        call.written = []  # they need no second look
+
+        def block(order: int) -> list[Buffer]:
+            large = sum(each.nbytes for each in outputs) > LARGE and call.operator != ANY_SOURCE
+            hashes = [*map(fingerprint, outputs)] if large else []
+            return joined(order, _parts(call, outputs), [*map(bytes.fromhex, hashes)])
+
+        self._write(call, block)
 
     def _stored(self, said: dict[str, Any]) -> None:
         with self._writing:
@@ -143,13 +151,13 @@ class Recorder:
 
     def write(self, call: Call, parts: Sequence[Buffer]) -> None:
         """Write what a call has received."""
-        self._write(call, lambda: parts)
+        self._write(call, lambda order: joined(order, parts))
 
-    def _write(self, call: Call, parts: Callable[[], Sequence[Buffer]]) -> None:
+    def _write(self, call: Call, block: Callable[[int], Sequence[Buffer]]) -> None:
         with self._writing:
             order = self._orders.pop(id(call), None)
             if order is not None:
-                self._add(RECEIVED, lambda: joined(order, parts()))
+                self._add(RECEIVED, lambda: block(order))
 
     def wrapped(self, call: Call, result: Any) -> Any:
         """Return what a call of DDP's reducer is given: nobody but C++ waits for its work.

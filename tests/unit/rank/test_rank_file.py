@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import struct
 import zlib
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from dap_mux.rank.take.rank_file import (
     FILE,
     HEAD,
     MAGIC,
+    ORDER,
     PACKED,
     RECEIVED,
     STORE,
@@ -80,7 +80,7 @@ def test_what_is_written_is_read_in_the_order_of_calls(tmp_path: Path) -> None:
     file = RankFile(name)
     assert (file.head["rank"], file.cut) == (2, False)
     assert [taken.call["number"] for taken in file.calls] == [1, 2, 3]
-    assert [file.received(taken) for taken in file.calls] == [[], PARTS, []]
+    assert [file.received(taken, None) for taken in file.calls] == [[], PARTS, []]
     assert [taken.block is None for taken in file.calls] == [False, False, True]
 
 
@@ -138,12 +138,34 @@ def test_a_file_that_is_cut_has_the_calls_before(tmp_path: Path, lost: int) -> N
     written(path, (CALL, call(1)), (RECEIVED, joined(1, [b"1234"])), (CALL, call(2)))
     path.write_bytes(path.read_bytes()[:-lost])
     file = RankFile(str(path))
-    assert (file.cut, len(file.calls), file.received(file.calls[0])) == (True, 1, [b"1234"])
+    assert (file.cut, len(file.calls), file.received(file.calls[0], None)) == (True, 1, [b"1234"])
+
+
+def sums(data: bytes) -> bytes:
+    """A hash."""
+    return sum(data).to_bytes(8, "big")
+
+
+def test_large_parts_have_hashes_that_are_looked_at_when_they_are_read(tmp_path: Path) -> None:
+    path, parts = tmp_path / "2.rank", [bytes(range(256)) * 40, b"abc"]
+    block = joined(1, parts, [*map(sums, parts)])
+    written(path, (CALL, call(1)), (RECEIVED, block), (CALL, call(2)))
+    file = RankFile(str(path))
+    assert (file.cut, len(file.calls)) == (False, 2)
+    assert file.received(file.calls[0], sums) == parts
+    with pytest.raises(NotARankFile, match="what call 1 has received is damaged"):
+        file.received(file.calls[0], None)
+    path.write_bytes(path.read_bytes().replace(b"abc", b"abd"))
+    with pytest.raises(NotARankFile, match="what call 1 has received is damaged"):
+        file.received(file.calls[0], sums)
+    assert RankFile(str(path)).calls == file.calls
+    path.write_bytes(path.read_bytes()[: -len(call(2)) - BLOCK.size - 3])
+    assert [each.block for each in RankFile(str(path)).calls] == [None], "it is cut in the values"
 
 
 def packed(data: bytes, what: int = RECEIVED | PACKED) -> bytes:
     """A block as it stands in a file."""
-    return BLOCK.pack(len(data), zlib.crc32(data), what) + data
+    return BLOCK.pack(len(data), len(data), zlib.crc32(data), what) + data
 
 
 @pytest.mark.parametrize(
@@ -171,11 +193,11 @@ def test_a_hostile_one_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         RankFile(written(path, (CALL, call(1, operator="system"))))
     with pytest.raises(NotARankFile, match="there is no operator 'allreduce_'"):
         RankFile(written(path, (CALL, call(1, carrier="mpi4py.MPI"))))
-    name = written(path, (CALL, call(1)), (RECEIVED, struct.pack("!IQ", 1 << 30, 1)))
+    name = written(path, (CALL, call(1)), (RECEIVED, ORDER.pack(1 << 30, 0, 1)))
     file = RankFile(name)
     with pytest.raises(NotARankFile, match="has not 1073741824 parts"):
-        file.received(file.calls[0])
-    monkeypatch.setattr(rank_file, "MAX_BLOCK", 1 << 20)
+        file.received(file.calls[0], None)
+    monkeypatch.setattr(rank_file, "MAX_PACKED", 1 << 20)
     bomb = zlib.compress(bytes(1 << 22))
     path.write_bytes(path.read_bytes() + packed(bomb))
     with pytest.raises(NotARankFile, match="unpacks to more than"):
