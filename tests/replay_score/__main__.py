@@ -112,14 +112,16 @@ def table(answers: Answers) -> list[str]:
         rounds = [each for (name, _), each in answers.items() if name == failure.way]
         same, said = (sum(each.get(key, False) for each in rounds) for key in ("same", "said"))
         rows.append(f"| {failure.way} | {same} of {len(rounds)} | {said} of {len(rounds)} |")
-    rows += ["", "| parts on purpose | line of the call | step |", "|---|---|---|"]
+    rows += ["", "| parts on purpose | line of the call | step | reason |", "|---|---|---|---|"]
     rounds = [each for (name, _), each in answers.items() if name == PARTS]
     for change in CHANGES:
-        line, step = (
-            sum(each.get(change.name, {}).get(key, False) for each in rounds)
-            for key in ("line", "step")
+        parts = [each.get(change.name, {}) for each in rounds]
+        line, step = (sum(each.get(key, False) for each in parts) for key in ("line", "step"))
+        reasons = [each["reason"] for each in parts if "reason" in each]  # asked for later
+        said = (
+            f"{line} of {len(rounds)} | {step} of {len(rounds)} | {sum(reasons)} of {len(reasons)}"
         )
-        rows.append(f"| {change.name} | {line} of {len(rounds)} | {step} of {len(rounds)} |")
+        rows.append(f"| {change.name} | {said} |")
     return rows
 
 

@@ -140,6 +140,7 @@ async def parting(user: User, changes: tuple[Change, ...] = CHANGES, number: int
         found[change.name] = {
             "line": lines[:1] == [str(line(script, change.line))],
             "step": steps[:1] == [str(change.step)],
+            "reason": change.reason in said,
             "text": " ".join(each for each in said.splitlines() if "Parted" in each) or said[:2000],
         }
     return found

@@ -82,13 +82,17 @@ FAILURES: Final = (
 
 
 class Change(NamedTuple):
-    """A change of `parts.py`: `old` becomes `new`; the `line` of its call has these words."""
+    """A change of `parts.py`: `old` becomes `new`; the `line` of its call has these words.
+
+    `reason`: what is said of it.
+    """
 
     name: str
     old: str
     new: str
     line: str
     step: int = 5
+    reason: str = "parted.py is not the file that was run then"
 
 
 BACKWARD: Final = "loss.backward()"
@@ -114,13 +118,26 @@ CHANGES: Final = (
         "torch.ones(3).to(torch.double if step == 5 else None)",
         COUNT,
     ),
-    Change("another seed", "SEED + 7", "SEED + 8", BACKWARD, 0),
-    Change(MISSING, 'Path("scale.txt")', 'Path("scale.txt")', BACKWARD),
-    Change("the clock", "time.time()", "(time.time() + 7200)", "                dist.barrier()"),
+    Change("another seed", "SEED + 7", "SEED + 8", BACKWARD, 0, "random state of torch is another"),
+    Change(
+        MISSING,
+        'Path("scale.txt")',
+        'Path("scale.txt")',
+        BACKWARD,
+        reason="scale.txt, which the rank has read, is not here",
+    ),
+    Change(
+        "the clock",
+        "time.time()",
+        "(time.time() + 7200)",
+        "                dist.barrier()",
+        reason="it has read the clock at ",
+    ),
     Change(
         "order of threads",
         "for part in parts",
         "for part in parts[:: -1 if step == 5 else 1]",
         BACKWARD,
+        reason="threads that it started at ",
     ),
 )

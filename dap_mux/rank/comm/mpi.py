@@ -263,6 +263,12 @@ def names_of(kind: Any) -> dict[str, Any]:
     return next(each for each in gc.get_referents(kind.__dict__) if type(each) is dict)
 
 
+def replace(kind: Any, name: str, made: Any) -> None:
+    """Put another method in the place of an extension type's."""
+    names_of(kind)[name] = made
+    ctypes.pythonapi.PyType_Modified(ctypes.py_object(kind))
+
+
 def sent_of(method: Method, given: dict[str, Any], comm: Any, in_place: Any) -> Any:
     """Return the buffer or the object that a call sends, None where it sends none."""
     sent = given.get(method.input)

@@ -237,7 +237,7 @@ def user_frame(frame: FrameType | None) -> FrameType | None:
     while frame is not None and left:
         path = frame.f_code.co_filename
         if path not in _users:
-            _users[path] = not _is_library(path)
+            _users[path] = not is_library(path)
         if _users[path]:
             return frame
         frame, left = frame.f_back, left - 1
@@ -252,7 +252,8 @@ def place_of(frame: FrameType | None) -> str:
     return f"{found.f_code.co_filename}:{found.f_lineno} {found.f_code.co_name}"
 
 
-def _is_library(path: str) -> bool:
+def is_library(path: str) -> bool:
+    """Whether a source file is of Python, of a package that is installed, or of ours."""
     folders = (sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib"))
     ours = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH120
     return path.startswith(("<frozen", *folders, ours)) or any(one in path for one in LIBRARIES)

@@ -95,6 +95,7 @@ def _replay(files: dict[str, str], log: Callable[[str], object]) -> Halt | None:
     together = Together(sorted(ranks), head["rank"], head["world"], store)
     halt = _halt(file, os.environ.pop(REPLAY_AT, ""), ranks, together, log)
     replayer = Replayer(file, halt, log, together, goes_on=goes_on)
+    replayer.reasons.unrepeated.begin()
     switch.when_started(replayer.begin)
     switch.when_mpi(lambda: MpiReplayer(replayer, head["rank"], head["world"]))
     switch.begin("replay", log)

@@ -5,13 +5,12 @@ A program that is replayed initialises MPI alone, as a job of one process.
 
 from __future__ import annotations
 
-import ctypes
 import json
 import struct
 import sys
 from typing import TYPE_CHECKING, Any
 
-from dap_mux.rank.comm.mpi import METHODS, MPI, MpiRecord, array_of, names_of, sent_of
+from dap_mux.rank.comm.mpi import METHODS, MPI, MpiRecord, array_of, names_of, replace, sent_of
 from dap_mux.rank.comm.operators import NONE
 from dap_mux.rank.take.rank_file import MAKING
 from dap_mux.rank.take.replayer import Parted
@@ -237,12 +236,6 @@ def _refusing(name: str) -> Callable[..., Any]:
         raise Parted(f"{name} of mpi4py is not in a rank's file: a replay cannot answer it")
 
     return refuse
-
-
-def replace(kind: Any, name: str, made: Any) -> None:
-    """Put another method in the place of an extension type's."""
-    names_of(kind)[name] = made
-    ctypes.pythonapi.PyType_Modified(ctypes.py_object(kind))
 
 
 def outputs_of(given: dict[str, Any], method: Method) -> list[list[Any]]:

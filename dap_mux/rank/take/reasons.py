@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from dap_mux.rank.comm.looks import fingerprint, unseen
 from dap_mux.rank.take.data_files import changes
 from dap_mux.rank.take.rank_file import digest_of
+from dap_mux.rank.take.unrepeated import Unrepeated
 
 if TYPE_CHECKING:  # a rank may have Python 3.8
     from dap_mux.rank.comm.record import Call
@@ -53,6 +54,7 @@ class Reasons:
         self._changed: dict[str, None] = {}
         self._random = ""
         self._first: dict[str, Any] = {}
+        self.unrepeated = Unrepeated()
 
     def note(self, then: dict[str, Any], call: Call) -> None:
         """A call is made, at which this was written down."""
@@ -87,6 +89,7 @@ class Reasons:
             then = str(self._head.get(name, "")).partition(" ")[0][:MAX_SHOWN]
             if then and then != str(version):
                 said.append(f"{name} is {version}, it was {then}")
+        said += self.unrepeated.known()
         return "".join(f"; {each}" for each in said)
 
 

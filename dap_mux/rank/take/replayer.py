@@ -55,7 +55,7 @@ class Replayer:
             self._left[_line_of(call["operator"], call["group"], call["main"])].append(taken)
         self._last: Taken | None = None
         self._before = 0
-        self._reasons = Reasons(file.head, file.files)
+        self.reasons = Reasons(file.head, file.files)
         self._library: Any = None
         self._sources: dict[int, int] = {}  # who has sent what is at an address
         self._real_sources: dict[int, int] = {}
@@ -202,6 +202,7 @@ class Replayer:
         if taken.block is None:
             return None
         self._before, self._last = taken.call["order"], taken
+        self.reasons.unrepeated.called(taken.call["step"])
         return received
 
     def _equal(
@@ -215,7 +216,7 @@ class Replayer:
             raise Parted(f"{more}: {_said(call, self._last)}{self._after()}")
         taken = left.popleft()
         then, said = taken.call, _said(call, taken)
-        self._reasons.note(then, call)
+        self.reasons.note(then, call)
         at = f"; --at call:{then['order']} stops before it"
         here = call.operator, call.group[0], now, carrier
         if here != (then["operator"], then["group"], then["outputs"], then.get("carrier", "")):
@@ -235,7 +236,7 @@ class Replayer:
         if self._last is None:
             return ""
         last = self._last.call
-        why = self._reasons.known()
+        why = self.reasons.known()
         return f"; the last equal call is {last['order']}, {last['kind']} at {last['place']}{why}"
 
 
