@@ -52,13 +52,16 @@ async def seen(
     return found
 
 
-async def launch(user: User, engine: Path, words: list[str], **env: str) -> Command:
+async def launch(
+    user: User, engine: Path, words: list[str], *, piped: bool = False, **env: str
+) -> Command:
     """Start `dap-mux WORDS`, with an engine's programs first in PATH, beside the examples."""
     if not (user.folder / "examples").exists():
         (user.folder / "examples").symlink_to(EXAMPLES)
     path = f"{engine}{os.pathsep}{user.environ['PATH']}"
     base = str(free_ports(2 * RANKS))
-    return await user.start(*words, env={**env, "PATH": path, "DAP_MUX_BASE_PORT": base})
+    variables = {**env, "PATH": path, "DAP_MUX_BASE_PORT": base}
+    return await user.start(*words, piped=piped, env=variables)
 
 
 async def held(client: DapClient, *ranks: int, at: int) -> list[Json]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from typing import Any, Final
 
@@ -15,7 +14,6 @@ from tests.launchers.tools import environment
 from tests.real.driving import joined
 from tests.support.clients.consoles import PipedConsole
 from tests.support.processes.commands import LIMIT, Command, User, listed
-from tests.support.processes.proc_net import free_ports
 
 pytestmark = pytest.mark.timeout(400)
 SUMS: Final = line(SCRIPT, "dist.all_reduce(loss")
@@ -101,9 +99,7 @@ async def test_it_runs_to_a_step_or_a_call_and_back_from_there(user: User) -> No
 async def test_the_console_goes_back(user: User) -> None:
     await took(user, "fail")
     words = ["replay", "--console", "--at", "last", "r2.rank"]
-    path = f"{environment('torch')}{os.pathsep}{user.environ['PATH']}"
-    variables = {**ENVIRON, "PATH": path, "DAP_MUX_BASE_PORT": str(free_ports(2))}
-    run = await user.start(*words, piped=True, env=variables)
+    run = await launch(user, environment("torch"), words, piped=True, **ENVIRON)
     console = PipedConsole(run)
     for typed, at, shown in (
         ("", RECEIVES, "before call"),

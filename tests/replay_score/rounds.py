@@ -12,7 +12,7 @@ from typing import Any, Final
 from tests.launchers.launching import launch, line
 from tests.launchers.tools import environment
 from tests.replay_score.rows import CHANGES, MISSING, PROGRAMS, WORLD, Change, Failure, Program
-from tests.support.processes.commands import Done, User
+from tests.support.processes.commands import Command, Done, User
 from tests.support.processes.mpi import mpi_environ
 
 TORCH: Final = "DAP_MUX_SCORE_PYTHON"
@@ -62,10 +62,13 @@ class Place:
         """Where it is."""
         return self._user.folder
 
+    async def start(self, *words: str, piped: bool = False) -> Command:
+        """Start `dap-mux WORDS`."""
+        return await launch(self._user, self._engine, [*words], piped=piped, **self._environ)
+
     async def does(self, *words: str) -> Done:
         """Run `dap-mux WORDS` to its end."""
-        run = await launch(self._user, self._engine, [*words], **self._environ)
-        return await run.ends(within=ENDS)
+        return await (await self.start(*words)).ends(within=ENDS)
 
     async def run(
         self, program: Program, *kinds: str, rank: int | None = None, ranks: int = WORLD

@@ -10,9 +10,12 @@ import pytest
 from tests.launchers.launching import line
 from tests.launchers.test_replay import SCRIPT, took
 from tests.launchers.test_replay_at import ADDS, BACKWARD, STEPS
+from tests.launchers.test_replay_ends import failed
+from tests.replay_score.rounds import FILE
+from tests.replay_score.rows import FAILURES, Failure
 from tests.support.processes.commands import User
 from tests.vscode.code_server import CodeServer
-from tests.vscode.scene import IN_A_WINDOW, OpenWindow
+from tests.vscode.scene import IN_A_WINDOW, OpenWindow, configuration
 from tests.vscode.workbench import CALL_STACK, VARIABLES
 
 pytestmark = [*IN_A_WINDOW, pytest.mark.heavy]
@@ -44,3 +47,23 @@ async def test_a_launch_replays_a_rank_and_goes_back_to_the_call_before(
     await window.control("continue")
     await window.stands_at(FAILS)
     await window.leave()
+
+
+@pytest.mark.rest
+@pytest.mark.parametrize("failure", FAILURES, ids=[failure.way for failure in FAILURES])
+async def test_a_rank_ends_there_as_it_did(
+    user: User, stock_server: CodeServer, open_window: OpenWindow, failure: Failure
+) -> None:
+    """With the stock type, which attaches to the replay; ours is above."""
+    place, _, at = await failed(user, failure)
+    run = await place.start("replay", FILE)
+    name = configuration(user, (await run.session())["port"], type="debugpy")
+    window = await open_window(stock_server)
+    await window.start(name)
+    await window.stands_at(at)
+    await window.has(CALL_STACK, f"Stack Frame main, line {at}, fails.py")
+    await window.has(VARIABLES, "step = 37", inside=[LOCALS])
+    await window.shows_exception(failure.says.rpartition("Error: ")[2])
+    await window.leave()
+    run.process.terminate()
+    await run.ends()

@@ -200,6 +200,14 @@ class Window(Editing):
         """Wait until the editor highlights this line."""
         await self.becomes(self.stop_line, lambda seen: seen == line, f"line {line} highlighted")
 
+    async def shows_exception(self, words: str) -> None:
+        """Wait until CALL STACK shows an exception with these words.
+
+        The editor's own box is left out at times, in a file that the stop has opened.
+        """
+        shown = self.page.locator(".call-stack-state-message .exception").filter(has_text=words)
+        await shown.wait_for(timeout=LIMIT * 1000)
+
     async def expand(self, root: str, label: str) -> None:
         """Expand a row of a tree, whatever it is now."""
         row = self._row(root, label)
