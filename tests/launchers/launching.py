@@ -52,16 +52,21 @@ async def seen(
     return found
 
 
-async def launch(
-    user: User, engine: Path, words: list[str], *, piped: bool = False, **env: str
-) -> Command:
+async def launch(user: User, engine: Path, words: list[str], **env: str) -> Command:
     """Start `dap-mux WORDS`, with an engine's programs first in PATH, beside the examples."""
+    return await user.start(*words, env=_variables(user, engine, env))
+
+
+async def typed_into(user: User, engine: Path, words: list[str], **env: str) -> Command:
+    """Start it likewise, with pipes for a console."""
+    return await user.start(*words, piped=True, env=_variables(user, engine, env))
+
+
+def _variables(user: User, engine: Path, env: dict[str, str]) -> dict[str, str]:
     if not (user.folder / "examples").exists():
         (user.folder / "examples").symlink_to(EXAMPLES)
     path = f"{engine}{os.pathsep}{user.environ['PATH']}"
-    base = str(free_ports(2 * RANKS))
-    variables = {**env, "PATH": path, "DAP_MUX_BASE_PORT": base}
-    return await user.start(*words, piped=piped, env=variables)
+    return {**env, "PATH": path, "DAP_MUX_BASE_PORT": str(free_ports(2 * RANKS))}
 
 
 async def held(client: DapClient, *ranks: int, at: int) -> list[Json]:

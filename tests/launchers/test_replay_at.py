@@ -8,7 +8,7 @@ from typing import Any, Final
 import pytest
 
 from dap_mux.client import DapClient
-from tests.launchers.launching import STARTS, launch, line
+from tests.launchers.launching import STARTS, launch, line, typed_into
 from tests.launchers.test_replay import ENVIRON, SCRIPT, took
 from tests.launchers.tools import environment
 from tests.real.driving import joined
@@ -99,7 +99,7 @@ async def test_it_runs_to_a_step_or_a_call_and_back_from_there(user: User) -> No
 async def test_the_console_goes_back(user: User) -> None:
     await took(user, "fail")
     words = ["replay", "--console", "--at", "last", "r2.rank"]
-    run = await launch(user, environment("torch"), words, piped=True, **ENVIRON)
+    run = await typed_into(user, environment("torch"), words, **ENVIRON)
     console = PipedConsole(run)
     for typed, at, shown in (
         ("", RECEIVES, "before call"),

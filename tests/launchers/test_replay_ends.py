@@ -6,7 +6,7 @@ from typing import Final
 
 import pytest
 
-from tests.launchers.launching import STARTS, line
+from tests.launchers.launching import STARTS, line, typed_into
 from tests.real.driving import joined
 from tests.replay_score.rounds import FILE, Place
 from tests.replay_score.rows import FAILURES, Failure, Program
@@ -58,7 +58,7 @@ async def test_the_debugger_stands_where_the_rank_failed(user: User, failure: Fa
 @pytest.mark.parametrize("failure", FAILURES, ids=WAYS)
 async def test_the_console_shows_where_the_rank_failed(user: User, failure: Failure) -> None:
     place, _, at = await failed(user, failure)
-    run = await place.start("replay", "--console", FILE, piped=True)
+    run = await place.start("replay", "--console", FILE, start=typed_into)
     console = PipedConsole(run)
     console.type("wait all stopped 60", "c", "wait all running 20", "wait all stopped 60", "p step")
     assert f"stopped at fails.py:{at} " in await console.until(f"fails.py:{at} ")

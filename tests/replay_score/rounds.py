@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -29,6 +29,7 @@ TAKEN: Final = re.compile(r"is taken to \S+: (\d+) calls, (\d+) bytes")
 PLACE: Final = re.compile(r"Parted: call \d+ of group \S+ in step \d+ is \w+ at \S+?\.py:(\d+) ")
 STEP: Final = re.compile(r"Parted: call \d+ of group \S+ in step (\d+) is ")
 Json = dict[str, Any]
+Start = Callable[..., Awaitable[Command]]
 Lines = dict[tuple[str, int], list[str]]
 """By kind and rank, what a job has printed of each step."""
 
@@ -62,9 +63,9 @@ class Place:
         """Where it is."""
         return self._user.folder
 
-    async def start(self, *words: str, piped: bool = False) -> Command:
+    async def start(self, *words: str, start: Start = launch) -> Command:
         """Start `dap-mux WORDS`."""
-        return await launch(self._user, self._engine, [*words], piped=piped, **self._environ)
+        return await start(self._user, self._engine, [*words], **self._environ)
 
     async def does(self, *words: str) -> Done:
         """Run `dap-mux WORDS` to its end."""
