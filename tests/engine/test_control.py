@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.engine.conftest import Play
-from tests.engine.scenes import LINE, attached, lines, states, stopped, stopped_ranks
-from tests.support.scripted.playbook import PATH
+from tests.engine.scenes import LINE, attached, lines, states, stopped_ranks
 
 
 class TestContinueToRanksThatRun:
@@ -394,59 +393,3 @@ class TestSettling:
         book.wait(1)
         assert states(client) == ["running", "running"]
         assert client.of("stopped") == []
-
-
-def test_a_stop_that_tells_its_stack(play: Play) -> None:
-    """Nobody is asked for it: a step is one request to each rank, and one stop for the client."""
-    book = play(2)
-    for rank in book.ranks.values():
-        rank.patchable = True
-    client = stopped(book)
-    client.ask("next", threadId=book.thread(0))
-    assert len(client.of("stopped")) == 2
-    entries = client.ask("list").body["ranks"]
-    assert [entry["line"] for entry in entries] == [LINE + 1, LINE + 1]
-    (told,) = client.ask("cast", ranks="all", command="n").body["results"]
-    assert told["value"] == f"> {PATH}({LINE + 2})train()\n-> code: line {LINE + 2}"
-
-
-def test_a_first_stop_that_tells_its_thread(play: Play) -> None:
-    """Nobody is asked for the main thread's name; where another stops, the names tell which."""
-    book = play(2)
-    for rank in book.ranks.values():
-        rank.patchable = True
-    client = attached(book)
-    book.rank(0).hits(LINE)
-    book.rank(1).data.threads[7] = "loader"
-    book.rank(1).stops("breakpoint", LINE, thread=7)
-    book.pump()
-    entries = client.ask("list").body["ranks"]
-    assert [entry["thread"] for entry in entries] == ["MainThread", "loader"]
-    asked = [line for line in book.transcript.text().splitlines() if " < threads" in line]
-    assert asked == ["rank 1 < threads"]
-
-
-def test_a_stack_that_comes_late(play: Play) -> None:
-    """Its answer is behind much output: the stop is told without, and `list` has it in the end."""
-    book, client = play.attached(2)
-    book.rank(0).silent = {"stackTrace"}
-    book.rank(0).hits(LINE)
-    book.wait_quietly(1.2, "a second passes")
-    assert len(client.of("stopped")) == 1
-    (entry,) = client.ask("list", ranks="0").body["ranks"]
-    assert (entry["state"], entry["line"]) == ("stopped", None)
-    book.answers(0)
-    (entry,) = client.ask("list", ranks="0").body["ranks"]
-    assert (entry["state"], entry["line"]) == ("stopped", LINE)
-
-
-def test_a_stack_that_is_asked_for_before_the_stop(play: Play) -> None:
-    """nvim-dap asks as soon as `pause` is answered; the rank, having stopped, is asked again."""
-    book, client = play.attached(2, kind="neovim")
-    rank = book.rank(1)
-    rank.slow, rank.silent = True, {"stackTrace"}
-    client.ask("pause", threadId=book.thread(1), singleThread=True)
-    waiting = client.ask("stackTrace", threadId=book.thread(1))
-    book.arrives(1)
-    book.answers(1)
-    assert [frame["line"] for frame in waiting.body["stackFrames"]] == [12]

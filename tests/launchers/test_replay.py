@@ -59,6 +59,7 @@ async def test_a_rank_is_alone_what_it_was_and_parts_where_it_is_changed(user: U
     assert learnt in output, "all that it has learnt came from others"
 
 
+@pytest.mark.rest
 async def test_a_rank_that_failed_fails_again_under_the_debugger(user: User) -> None:
     (total,) = {*re.findall(r"ValueError: total (\S+)", await took(user, "fail"))}
     script = str(user.folder / "train.py")
