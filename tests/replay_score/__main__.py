@@ -94,6 +94,13 @@ def others() -> list[str]:
     return said
 
 
+def recordings() -> str:
+    """Return the line of all that was taken; a round that hangs, or fails, has an error."""
+    rounds = [each for log in LOGS.glob("replay-score*.jsonl") for each in known(log).values()]
+    errors = sum("error" in each for each in rounds)
+    return f"Jobs of which a rank was taken: {len(rounds)}; {errors} hung or could not be replayed."
+
+
 def table(answers: Answers) -> list[str]:
     """Return the lines of the three tables."""
     rows = ["| kind | steps a round | rounds bit by bit equal |", "|---|---|---|"]
@@ -156,7 +163,7 @@ def main() -> int:
         with log.open("a", encoding="utf-8") as file:
             file.write(json.dumps(found) + "\n")
         print(json.dumps({**found, "text": ""}), flush=True)
-    rows = [*table(known(LOGS / LOG)), "", *others()]
+    rows = [*table(known(LOGS / LOG)), "", *others(), "", recordings()]
     print("\n".join(rows))
     write(rows)
     return 0
