@@ -147,7 +147,7 @@ def sums(data: bytes) -> bytes:
 
 
 def test_large_parts_have_hashes_that_are_looked_at_when_they_are_read(tmp_path: Path) -> None:
-    path, parts = tmp_path / "2.rank", [bytes(range(256)) * 40, b"abc"]
+    path, parts = tmp_path / "2.rank", [bytes(range(256)) * 400, b"abc"]
     block = joined(1, parts, [*map(sums, parts)])
     written(path, (CALL, call(1)), (RECEIVED, block), (CALL, call(2)))
     file = RankFile(str(path))
