@@ -37,6 +37,7 @@ from dap_mux.system.user_files import check_private, check_regular, new_token, o
 
 if TYPE_CHECKING:
     from dap_mux.cluster.records import RankRecord
+    from dap_mux.pure.insight.numerics.diverge_against import RecordedRun
 
 
 logger = logging.getLogger("dap_mux.session")
@@ -163,6 +164,7 @@ def settings_of(
         catch_nan=config.catch_nan,
         locate=config.locate,
         catch_diverged=config.catch_diverged,
+        recorded=_recorded_run(config.against),
         owns_job=owns_job,
         ranks_from_client=ranks_from_client,
         redirect_output=owns_job,
@@ -173,6 +175,14 @@ def settings_of(
         folder=str(Path.cwd()),
         key=new_token(),
     )
+
+
+def _recorded_run(folder: Path | None) -> RecordedRun | None:
+    if folder is None:
+        return None
+    from dap_mux.session.traces import recorded_run  # noqa: PLC0415  (only where one is asked for)
+
+    return recorded_run(folder)
 
 
 def endpoint_of(record: RankRecord) -> Endpoint:

@@ -10,7 +10,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from dap_mux.frontends.cli.diverge import of_replicas, of_runs, read_trace
+from dap_mux.frontends.cli.diverge import of_replicas, of_runs
+from dap_mux.session.traces import read_trace
 from tests.diverge_score.expected import CASES, Case
 from tests.launchers.tools import environment
 

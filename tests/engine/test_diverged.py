@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import pytest
 
+from dap_mux.pure.insight.numerics.diverge_against import RecordedRun
+from dap_mux.pure.insight.numerics.diverge_trace import RankTrace, Step
+from dap_mux.rank.comm.live import Live
 from tests.engine.conftest import Play
+from tests.engine.scenes import attached
 from tests.support.fake_rank.injected_calls import injected_call
 from tests.support.scripted.playbook import Playbook
 from tests.support.scripted.scripted_clients import Client
@@ -115,3 +121,33 @@ def test_steps_that_make_no_sense_or_are_not_asked_for_do_nothing(
     assert called(book, 0, "switch")[-1] == ("live", False, {})
     end(book, 2, "ab")
     assert not called(book, 0, "look")
+
+
+def test_all_stop_where_a_run_that_was_recorded_had_other_values(play: Play) -> None:
+    """Once, though all ranks are alike, and each later step differs as well."""
+    traces = [
+        RankTrace(rank, [msgspec.convert(step(0, number, "g"), Step) for number in range(6)])
+        for rank in range(2)
+    ]
+    book = play(2, recorded=RecordedRun("before", traces))
+    client = attached(book)
+    for number, gradient in enumerate(("g", "g", "other", "other")):
+        line = step(0, number, gradient)
+        told = line if gradient == "g" else {**line, "after": {"head.weight": "other"}}
+        digest = Live()._digests(SimpleNamespace(**{"before": {}, **told}))[0][""]  # type: ignore[arg-type]
+        for rank in range(2):
+            book.rank(rank).data.steps = {"at": number + rank, "lines": [told]}
+        with book.happens():
+            for rank in range(2):
+                book.rank(rank).event(
+                    "dapMuxStep", step=number, order=[0, number], digests={"": digest}
+                )
+        book.wait(0.2)
+    assert called(book, 0, "look") == called(book, 1, "look") == [(2,)]
+    text = (
+        "step 2, rank 0-1, other than in before: values differ by the gradient of head.weight in "
+        "the SGD step at train.py:9 f"
+    )
+    assert [called(book, rank, "go")[-1] for rank in range(2)] == [(3, text, None, "")] * 2
+    (said,) = [each for each in output(client).splitlines() if "diverged" in each]
+    assert said.startswith(f"dap-mux: diverged: {text}; ranks stop after step 3; ")

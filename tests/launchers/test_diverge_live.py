@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 from pathlib import Path
 from typing import Final
@@ -75,6 +76,25 @@ async def test_a_healthy_job_runs_to_its_end(user: User) -> None:
     assert done.code == 0
     assert done.out.count("step 11") == 2
     assert not told(client)
+
+
+async def test_ranks_stop_where_a_run_that_was_recorded_had_other_values(user: User) -> None:
+    torchrun = ["torchrun", "--standalone", "--nproc-per-node", "2", str(SCRIPT)]
+    words = ["run", "--no-wait", "--comm", "hash", "--comm-file", "before", "--", *torchrun]
+    recording = await launch(user, environment("torch"), words, OMP_NUM_THREADS="1")
+    assert (await recording.ends(within=ENDS_S)).code == 0
+    run, client = await start(user, "--against", "before", PART="rate")
+    rows, step = await stopped(client)
+    assert step in (3, 4, 5)
+    for row in rows:
+        expected = r"step 3, rank 0-1, other than in before: values differ by \S+ in the AdamW step"
+        assert re.match(expected, row["why"]), row
+    (said,) = told(client)
+    assert f"; ranks stop after step {step}; " in said
+    for row in rows:
+        await client.request("continue", {"threadId": row["threadId"]})
+    assert (await run.ends(within=ENDS_S)).code == 0
+    assert len(told(client)) == 1
 
 
 async def test_it_is_switched_on_in_a_job_that_runs_and_left_again(

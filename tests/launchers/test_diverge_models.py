@@ -7,8 +7,9 @@ from typing import Any, Final
 
 import pytest
 
-from dap_mux.frontends.cli.diverge import of_replicas, of_runs, read_trace
+from dap_mux.frontends.cli.diverge import of_replicas, of_runs
 from dap_mux.pure.insight.numerics.diverge_trace import RankTrace
+from dap_mux.session.traces import read_trace
 from tests.diverge_score.expected import ENVIRONMENT
 from tests.diverge_score.traces import trace_of
 from tests.launchers.launching import line

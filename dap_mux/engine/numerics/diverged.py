@@ -1,9 +1,11 @@
-"""Has all ranks stop after the same step where parameters differ that they should keep equal."""
+"""Has all ranks stop after the same step where parameters differ that they should keep equal, or
+from those that they had in a run that was recorded."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from functools import partial
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
@@ -21,8 +23,12 @@ from dap_mux.pure.protocol.types import DIVERGED
 from dap_mux.pure.rank_sets.world import DebuggeeId
 from dap_mux.pure.remote import arm_for_diverged, go_on, look_at_step
 
+if TYPE_CHECKING:
+    from dap_mux.pure.insight.numerics.diverge_against import RecordedRun
+
 NO_STOP = -1
 NEXT = "`dap-mux diverge --locate -- ...` of the same job names the line that makes it differ"
+NEXT_OF_RUNS = "`dap-mux diverge` of two runs by `--comm operations` names the line"
 
 
 class Looked(Struct):
@@ -36,7 +42,8 @@ class DivergedStops(Struct, eq=False):
     """The engine's part for the exception filter `diverged`.
 
     `_armed`: the links of ranks that tell their steps; `_jobs`: what those of each group have told;
-    `_asked`: groups whose ranks are being asked for more.
+    `_asked`: groups whose ranks are being asked for more; `_parted`: that have parted from the run
+    that was recorded.
     """
 
     _core: SessionState
@@ -45,11 +52,13 @@ class DivergedStops(Struct, eq=False):
     _armed: dict[DebuggeeId, int | None] = {}
     _jobs: dict[str, LiveReplicas] = {}
     _asked: set[str] = set()
+    _parted: set[str] = set()
     _problems: set[str] = set()
 
     def chosen(self, rank: Rank, filters: Collection[str]) -> None:
         """Tell a rank what the clients' filters, and the session's options, want of it."""
-        tells = self._core.settings.catch_diverged or DIVERGED in filters
+        settings = self._core.settings
+        tells = settings.catch_diverged or bool(settings.recorded) or DIVERGED in filters
         is_armed = rank.id in self._armed and self._armed[rank.id] == rank.link
         if rank.main is not None or tells == is_armed:
             return
@@ -84,9 +93,55 @@ class DivergedStops(Struct, eq=False):
         """A rank has ended a step."""
         if rank.main is None and rank.id in self._armed:
             group, number = rank.rank_id
+            recorded = self._core.settings.recorded
+            new = recorded is not None and group not in self._parted and group not in self._asked
+            if recorded is not None and new and recorded.differs(number, said):
+                self._compare(recorded, group, said.step)
             # With many ranks, looking at all of them costs more than reading what they tell.
             if self._jobs.setdefault(group, LiveReplicas()).add(number, said):
                 self._consider(group)
+
+    def _compare(self, recorded: RecordedRun, group: str, step: int) -> None:
+        """Ask all ranks for their last steps, at whose end they wait meanwhile."""
+        self._asked.add(group)
+        self._parted.add(group)
+        expression = look_at_step(self._core.injected["guard_switch"], step)
+        then = partial(self._compared, recorded, group, step)
+        ranks = self._ranks(group).values()
+        gather_results(self._core, ranks, lambda _: expression, Looked, then)
+
+    def _compared(
+        self,
+        recorded: RecordedRun,
+        group: str,
+        step: int,
+        results: dict[DebuggeeId, Result[Looked]],
+    ) -> None:
+        self._asked.discard(group)
+        said = {id[1]: each for id, (each, _) in results.items() if each is not None}
+        found = recorded.parting({number: each.lines for number, each in said.items()})
+        text, more = f"step {step} is another than in {recorded.name}", []
+        if found is not None:
+            ranks = named(self._core, [(group, rank) for rank in found.ranks])
+            text = (
+                f"step {found.step}, rank {ranks}, other than in {recorded.name}: {found.sentence}"
+            )
+            more = [f"last equal: {found.equal}"] if found.equal else []
+        stop = max((each.at for each in said.values()), default=step)
+        source, job = (
+            self._core.injected["guard_switch"],
+            self._jobs.setdefault(group, LiveReplicas()),
+        )
+
+        def expression(rank: Rank) -> str:
+            number = rank.rank_id[1]
+            return go_on(source, stop, text, job.sets.get(number), job.others(number))
+
+        gather_results(self._core, self._ranks(group).values(), expression, Problem, lambda _: None)
+        self._stops_alone()
+        told = "; ".join([text, *more, f"ranks stop after step {stop}", NEXT_OF_RUNS])
+        self._say(f"diverged: {told}")
+        self._consider(group)
 
     def _consider(self, group: str) -> None:
         ranks = self._ranks(group)

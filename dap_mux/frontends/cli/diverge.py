@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from dap_mux.frontends.cli.execution import execute, load_config
 from dap_mux.frontends.cli.listings import Body, present
 from dap_mux.pure.errors import DapMuxError, UsageError
+from dap_mux.session.traces import read_trace
 from dap_mux.system.config import LaunchOptions
 from dap_mux.system.config.options import Address
 
@@ -83,27 +84,6 @@ def _recorded(args: Namespace) -> list[RankTrace]:
     if args.step and not any(each.steps for each in traces):
         raise DapMuxError(f"--step {args.step}: no rank that has imported torch came to this line")
     return traces
-
-
-def read_trace(folder: Path) -> list[RankTrace]:
-    """Read the files of all ranks. Raises DapMuxError for what is no trace."""
-    from dap_mux.pure.insight.numerics.diverge_trace import RankTrace, lines_of
-
-    if not folder.is_dir():
-        raise DapMuxError(f"{folder}: no folder that `run --comm-file` has written")
-    files = sorted(folder.glob("rank-*.jsonl"))
-    if not files:
-        raise DapMuxError(
-            f"{folder}: no trace in it: no rank has imported torch.distributed or mpi4py, or none "
-            "was told to record by --comm hash --comm-file"
-        )
-    traces = []
-    for file in files:
-        number = file.stem.partition("-")[2]
-        if not (number.isdecimal() and len(number) < 20):
-            raise DapMuxError(f"{file}: no trace: the name is not that of a rank")
-        traces.append(RankTrace(int(number), lines_of(file.read_bytes(), str(file))))
-    return sorted(traces, key=lambda trace: trace.rank)
 
 
 def of_replicas(traces: Sequence[RankTrace]) -> Body:

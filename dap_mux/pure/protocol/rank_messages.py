@@ -231,11 +231,13 @@ class StepTold(Struct):
     """Our `dapMuxStep` event: digests of what parameters are after a step (`rank.comm.live`).
 
     `order`: what the same step has in all ranks. `digests`: by set of parameters, "" for all.
+    `whole`: of all parameters, where there are several sets.
     """
 
     step: Annotated[int, msgspec.Meta(ge=0, le=2**53)]
     order: tuple[int, int]
     digests: dict[str, Annotated[str, msgspec.Meta(max_length=MAX_NAME)]]
+    whole: Annotated[str, msgspec.Meta(max_length=MAX_NAME)] = ""
 
 
 class ChildWaits(Struct):

@@ -89,7 +89,8 @@ class Live:
             self._last.append(line)
             if step.before:
                 self._first.append(line)
-            body = {"step": step.number, "order": order, "digests": self._digests(step)}
+            digests, whole = self._digests(step)
+            body = {"step": step.number, "order": order, "digests": digests, "whole": whole}
             told = session.tell(EVENT, body)
         with self._turn:
             until = time.monotonic() + HOLD_S
@@ -126,16 +127,17 @@ class Live:
             self._calls[1] = -1  # some steps since this call may not have been seen
         return self._calls if self._calls[1] >= 0 else None
 
-    def _digests(self, step: Step) -> dict[str, str]:
+    def _digests(self, step: Step) -> tuple[dict[str, str], str]:
+        """Return a digest of each set, and one of all where they are several."""
         texts: dict[str, list[str]] = {}
+        whole: list[str] = []
         for name, after in sorted(step.after.items()):
+            whole.append(f"{name} {step.before.get(name)} {after}")
             key = self.sets.get(name, self.others)
             if key != APART:
-                texts.setdefault(key, []).append(f"{name} {step.before.get(name)} {after}")
-        return {
-            key: blake2b("\n".join(each).encode(), digest_size=8).hexdigest()
-            for key, each in texts.items()
-        }
+                texts.setdefault(key, []).append(whole[-1])
+        of_all = _digest(whole) if self.sets or self.others else ""
+        return {key: _digest(each) for key, each in texts.items()}, of_all
 
     def look(self, until: int | None) -> dict[str, Any]:
         """Wait at the end of the step that is under way; return its number, and a trace's lines.
@@ -170,6 +172,10 @@ class Live:
             self._holds = False
             self._stop = (stop, text) if stop >= 0 else None
             self._turn.notify_all()
+
+
+def _digest(texts: list[str]) -> str:
+    return blake2b("\n".join(texts).encode(), digest_size=8).hexdigest()
 
 
 _lives: list[Live] = []

@@ -52,6 +52,7 @@ class Source(Struct, frozen=True):
 # Secrets, trust, and files that we would read or write on behalf of the project.
 NOT_FOR_PROJECTS = frozenset(
     {
+        "against",
         "insecure",
         "log_dir",
         "python",
@@ -205,6 +206,7 @@ class Config(Struct, frozen=True):
     catch_nan: bool
     locate: bool
     catch_diverged: bool
+    against: Path | None
     show_secrets: bool
     origins: Mapping[str, Origin]
 

@@ -275,6 +275,8 @@ OPTIONS: tuple[Option, ...] = (
            ALL, "the same, and each operation is looked at: the line that made them is named"),
     Option("catch_diverged", TRUTH, False,
            ALL, "ranks stop after a step in which parameters differ that they keep equal"),
+    Option("against", FOLDER, None,
+           ALL, "the same, or from those of a run that `run --comm hash --comm-file` has recorded"),
     Option("show_secrets", TRUTH, False,
            ("mcp",), "show a coding agent secrets in values, output and sources"),
 )

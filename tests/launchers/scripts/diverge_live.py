@@ -1,6 +1,7 @@
 """Two ranks of DDP with all that differs by design; with PART, they part.
 
-`PART=sync`: gradients of step 3 are not exchanged. A path: rank 1 changes its head once that file
+`PART=sync`: gradients of step 3 are not exchanged. `PART=rate`: from step 3 on, all learn faster
+than without. A path: rank 1 changes its head once that file
 is there; such a job does not end.
 """
 
@@ -51,6 +52,8 @@ def main() -> None:
             with nullcontext() if exchanges else model.no_sync():
                 loss = model(torch.randn(8, 4)).pow(2).mean()
                 scaler.scale(loss).backward()
+        if PART == "rate" and step == 3:
+            optimizer.param_groups[0]["lr"] = 0.011
         scaler.step(optimizer)  # STEP
         scaler.update()
         if PART.startswith("/") and dist.get_rank() == 1 and Path(PART).exists():

@@ -45,6 +45,7 @@ GOOD: dict[str, tuple[str, object]] = {
     "catch_nan": ("yes", True),
     "locate": ("1", True),
     "catch_diverged": ("on", True),
+    "against": ("/runs/before", Path("/runs/before")),
     "show_secrets": ("on", True),
 }
 BAD = {
@@ -76,6 +77,7 @@ BAD = {
     "catch_nan": "inf",
     "locate": "here",
     "catch_diverged": "apart",
+    "against": " ",
     "show_secrets": "some",
 }
 
@@ -217,7 +219,7 @@ def test_the_users_file_follows_xdg(tmp_path: Path) -> None:
     ("text", "sentence"),
     [
         ("[tool.dap-mux]\nbase-prot = 1", r"no option 'base_prot'; did you mean base_port\?"),
-        ("[tool.dap-mux]\nzzz = 1", r"no option 'zzz'; there are base_port, "),
+        ("[tool.dap-mux]\nzzz = 1", r"no option 'zzz'; there are against, base_port, "),
         ("[tool]\ndap-mux = 3", "must be a table"),
         ("[tool.dap-mux]\ninsecure = true", r"'insecure' cannot be set by a project; use --ins"),
         ("[tool.dap-mux]\ntoken-file = 'a'", r"'token_file' cannot be set by a project; use"),
