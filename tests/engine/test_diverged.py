@@ -145,7 +145,7 @@ def test_all_stop_where_a_run_that_was_recorded_had_other_values(play: Play) -> 
         book.wait(0.2)
     assert called(book, 0, "look") == called(book, 1, "look") == [(2,)]
     text = (
-        "step 2, rank 0-1, other than in before: values differ by the gradient of head.weight in "
+        "step 2, ranks 0-1, other than in before: values differ by the gradient of head.weight in "
         "the SGD step at train.py:9 f"
     )
     assert [called(book, rank, "go")[-1] for rank in range(2)] == [(3, text, None, "")] * 2

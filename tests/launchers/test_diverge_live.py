@@ -87,7 +87,9 @@ async def test_ranks_stop_where_a_run_that_was_recorded_had_other_values(user: U
     rows, step = await stopped(client)
     assert step in (3, 4, 5)
     for row in rows:
-        expected = r"step 3, rank 0-1, other than in before: values differ by \S+ in the AdamW step"
+        expected = (
+            r"step 3, ranks 0-1, other than in before: values differ by \S+ in the AdamW step"
+        )
         assert re.match(expected, row["why"]), row
     (said,) = told(client)
     assert f"; ranks stop after step {step}; " in said

@@ -123,9 +123,8 @@ class DivergedStops(Struct, eq=False):
         text, more = f"step {step} is another than in {recorded.name}", []
         if found is not None:
             ranks = named(self._core, [(group, rank) for rank in found.ranks])
-            text = (
-                f"step {found.step}, rank {ranks}, other than in {recorded.name}: {found.sentence}"
-            )
+            who = f"{'ranks' if len(found.ranks) > 1 else 'rank'} {ranks}"
+            text = f"step {found.step}, {who}, other than in {recorded.name}: {found.sentence}"
             more = [f"last equal: {found.equal}"] if found.equal else []
         stop = max((each.at for each in said.values()), default=step)
         source, job = (
