@@ -32,8 +32,8 @@ class Settings(Struct, frozen=True):
     `ranks_from_client`: the first controller's `attach` or `launch` says who the ranks are.
     `replays`: the job is a replay of one rank, which any client may have run anew to a place.
     `catch_nan`: ranks stop at values that are not finite; `locate`: and name the line.
-    `catch_diverged`: they stop where parameters differ that they keep equal; `recorded`: or from
-    those of another run.
+    `catch_diverged`: they stop where parameters differ that they keep equal; `catch_unequal`: or an
+    expression; `recorded`: or from those of another run.
     `key`: a secret by which ranks know this session again when its connection has broken.
     """
 
@@ -62,6 +62,7 @@ class Settings(Struct, frozen=True):
     catch_nan: bool = False
     locate: bool = False
     catch_diverged: bool = False
+    catch_unequal: str = ""
     recorded: RecordedRun | None = None
     owns_job: bool = False
     replays: bool = False

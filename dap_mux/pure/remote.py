@@ -283,9 +283,12 @@ def arm_for_not_finite(source: str, stops: bool, locates: bool) -> str:
     return call(source, "switch", "'not_finite'", str(stops), repr({"locates": locates}))
 
 
-def arm_for_diverged(source: str, tells: bool) -> str:
-    """Return an expression whose value is what keeps a rank from it, "" for nothing."""
-    return call(source, "switch", "'live'", str(tells), "{}")
+def arm_for_diverged(source: str, tells: bool, equal: str) -> str:
+    """Return an expression whose value is what keeps a rank from it, "" for nothing.
+
+    `equal`: the user's, which is to have the same value in all ranks.
+    """
+    return call(source, "switch", "'live'", str(tells), repr({"equal": equal} if equal else {}))
 
 
 def look_at_step(source: str, until: int | None) -> str:

@@ -164,6 +164,7 @@ def settings_of(
         catch_nan=config.catch_nan,
         locate=config.locate,
         catch_diverged=config.catch_diverged,
+        catch_unequal=config.catch_unequal or "",
         recorded=_recorded_run(config.against),
         owns_job=owns_job,
         ranks_from_client=ranks_from_client,

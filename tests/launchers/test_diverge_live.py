@@ -99,6 +99,20 @@ async def test_ranks_stop_where_a_run_that_was_recorded_had_other_values(user: U
     assert len(told(client)) == 1
 
 
+async def test_ranks_stop_where_an_expression_differs(user: User) -> None:
+    text = "step if step < 4 else dist.get_rank()"
+    run, client = await start(user, "--catch-unequal", text)
+    rows, step = await stopped(client)
+    assert step in (4, 5, 6)
+    for row in rows:
+        expected = f"step 4, rank 1: `{text}` differs after a step, and is said to be equal, at "
+        assert row["why"].startswith(expected), row
+    for row in rows:
+        await client.request("continue", {"threadId": row["threadId"]})
+    assert (await run.ends(within=ENDS_S)).code == 0
+    assert len(told(client)) == 1
+
+
 async def test_it_is_switched_on_in_a_job_that_runs_and_left_again(
     user: User, tmp_path: Path
 ) -> None:

@@ -58,7 +58,8 @@ class DivergedStops(Struct, eq=False):
     def chosen(self, rank: Rank, filters: Collection[str]) -> None:
         """Tell a rank what the clients' filters, and the session's options, want of it."""
         settings = self._core.settings
-        tells = settings.catch_diverged or bool(settings.recorded) or DIVERGED in filters
+        asked = settings.catch_diverged or settings.catch_unequal or settings.recorded
+        tells = bool(asked) or DIVERGED in filters
         is_armed = rank.id in self._armed and self._armed[rank.id] == rank.link
         if rank.main is not None or tells == is_armed:
             return
@@ -69,7 +70,8 @@ class DivergedStops(Struct, eq=False):
             self._armed[rank.id] = rank.link
         else:
             del self._armed[rank.id]
-        expression = arm_for_diverged(self._core.injected["guard_switch"], tells)
+        source = self._core.injected["guard_switch"]
+        expression = arm_for_diverged(source, tells, settings.catch_unequal)
         ranks = {each.id: each for each in (rank, *again)}
         gather_results(self._core, ranks.values(), lambda _: expression, Problem, self._answered)
 

@@ -32,8 +32,8 @@ LOOK_AGAIN_S = 0.2
 """While it waits: after that it looks whether the session has left it."""
 KEPT, SENT = 64, 3
 """Steps that are remembered, and how many of the last are sent when the session asks."""
-APART = "-"
-"""The set of parameters that no other rank has."""
+APART, VALUES = "-", "="
+"""The set of parameters that no other rank has, and what the user's expression has for one."""
 
 
 class Diverged(Exception):
@@ -44,15 +44,17 @@ Diverged.__qualname__ = "Diverged"  # what clients show
 
 
 class Live:
-    """From `arm` to `disarm`. `sets`: which parameters have digests of their own, by name.
+    """From `arm` to `disarm`. `equal`: an expression, whose value is told as parameters are.
 
-    `others`: the set of all other parameters. `passed`: the last step whose end is behind.
+    `sets`: which parameters have digests of their own, by name. `others`: the set of all other
+    parameters. `passed`: the last step whose end is behind.
     """
 
     mode = "hash"
 
-    def __init__(self) -> None:
+    def __init__(self, equal: str = "", log: Callable[[str], object] | None = None) -> None:
         self.began = False
+        self._equal, self._log = equal, log
         self.sets: dict[str, str] = {}
         self.others = ""
         self.passed = -1
@@ -69,6 +71,7 @@ class Live:
         if steps is not None:
             self.began = True
             steps.ended.append(self._stepped)
+            steps.equal += [self._equal] if self._equal else []
 
     def begin_mpi(self, _: object) -> None:
         """Follow nothing more: steps are torch's, whoever carries the gradients."""
@@ -78,12 +81,14 @@ class Live:
         steps = switch.steps()
         if steps is not None and self._stepped in steps.ended:
             steps.ended.remove(self._stepped)
+            steps.equal = [text for text in steps.equal if text != self._equal]
         self.go(-1, "")
 
     def _stepped(self, step: Step) -> None:
         record = switch.record()
         order = self._order(step.number)
         told = False
+        self._say_failed(step)
         if record is not None and order is not None:
             line = {**step_line(step, record), "order": order}
             self._last.append(line)
@@ -136,8 +141,17 @@ class Live:
             key = self.sets.get(name, self.others)
             if key != APART:
                 texts.setdefault(key, []).append(whole[-1])
+        if self._equal:
+            texts[VALUES] = [repr(step.equal.get(self._equal)), repr(step.failed)]
         of_all = _digest(whole) if self.sets or self.others else ""
         return {key: _digest(each) for key, each in texts.items()}, of_all
+
+    def _say_failed(self, step: Step) -> None:
+        """Say once why an expression has no value: with none in all ranks, nothing differs."""
+        log = self._log
+        if self._equal in step.failed and log is not None:
+            self._log = None
+            log(f"has no value of {self._equal}: {step.failed[self._equal]}, at {step.place}")
 
     def look(self, until: int | None) -> dict[str, Any]:
         """Wait at the end of the step that is under way; return its number, and a trace's lines.
@@ -185,10 +199,13 @@ def _log(text: str) -> None:
     say(environ.place_of(os.environ), text)
 
 
-def arm(log: Callable[[str], object] = _log) -> str:
-    """Tell from now on; return why that cannot be, "" where it can. `log` is told of failures."""
+def arm(log: Callable[[str], object] = _log, equal: str = "") -> str:
+    """Tell from now on; return why that cannot be, "" where it can. `log` is told of failures.
+
+    `equal`: an expression whose value after each step is told as well.
+    """
     if not _lives:
-        _lives.append(Live())
+        _lives.append(Live(equal, log))
         switch.guard(EVENT, _lives[0], log)
     _lives[0].sets, _lives[0].others = {}, ""
     return switch.why_unwatched("torch")

@@ -9,7 +9,7 @@ from typing import Any
 COMM = "dap_mux.rank.comm."
 
 
-def switch(guard: str, on: bool, options: dict[str, bool]) -> str:
+def switch(guard: str, on: bool, options: dict[str, Any]) -> str:
     """Begin or end what a module guards; return as JSON the `problem`, "" for none.
 
     Raises nothing. `options`: of its `arm`.
@@ -17,7 +17,7 @@ def switch(guard: str, on: bool, options: dict[str, bool]) -> str:
     return json.dumps({"problem": _problem(guard, on, options)})
 
 
-def _problem(guard: str, on: bool, options: dict[str, bool]) -> str:
+def _problem(guard: str, on: bool, options: dict[str, Any]) -> str:
     try:
         module: Any = import_module(COMM + guard)
         if on:

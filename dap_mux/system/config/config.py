@@ -53,6 +53,7 @@ class Source(Struct, frozen=True):
 NOT_FOR_PROJECTS = frozenset(
     {
         "against",
+        "catch_unequal",
         "insecure",
         "log_dir",
         "python",
@@ -206,6 +207,7 @@ class Config(Struct, frozen=True):
     catch_nan: bool
     locate: bool
     catch_diverged: bool
+    catch_unequal: str | None
     against: Path | None
     show_secrets: bool
     origins: Mapping[str, Origin]

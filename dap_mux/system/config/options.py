@@ -155,6 +155,14 @@ def _read_path(raw: object) -> Path:
     return expand_home(raw)
 
 
+def _read_expression(raw: object) -> str:
+    try:
+        compile(_text(raw), "", "eval")
+    except SyntaxError as error:
+        raise ValueError(raw) from error
+    return _text(raw)
+
+
 PORT = count(1, 65535, "a port")
 TRUTH = Kind("true or false", "", _read_truth, _plain)
 ADDRESS = Kind(
@@ -172,6 +180,7 @@ LEVELS = Kind(
 )
 FOLDER = Kind("a folder", "FOLDER", _read_path, str)
 PROGRAM = Kind("a program", "PROGRAM", _read_path, str)
+EXPRESSION = Kind("an expression of Python", "EXPR", _read_expression, _plain)
 FILE = Kind("a file", "FILE", _read_path, str)
 
 
@@ -275,6 +284,8 @@ OPTIONS: tuple[Option, ...] = (
            ALL, "the same, and each operation is looked at: the line that made them is named"),
     Option("catch_diverged", TRUTH, False,
            ALL, "ranks stop after a step in which parameters differ that they keep equal"),
+    Option("catch_unequal", EXPRESSION, None,
+           ALL, "the same, or in which this has other values, in the function that ends the step"),
     Option("against", FOLDER, None,
            ALL, "the same, or from those of a run that `run --comm hash --comm-file` has recorded"),
     Option("show_secrets", TRUTH, False,

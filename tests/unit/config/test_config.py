@@ -45,6 +45,7 @@ GOOD: dict[str, tuple[str, object]] = {
     "catch_nan": ("yes", True),
     "locate": ("1", True),
     "catch_diverged": ("on", True),
+    "catch_unequal": ("lr[0]", "lr[0]"),
     "against": ("/runs/before", Path("/runs/before")),
     "show_secrets": ("on", True),
 }
@@ -77,6 +78,7 @@ BAD = {
     "catch_nan": "inf",
     "locate": "here",
     "catch_diverged": "apart",
+    "catch_unequal": "lr[",
     "against": " ",
     "show_secrets": "some",
 }

@@ -9,8 +9,10 @@ import msgspec
 
 from dap_mux.pure.insight.numerics.diverge import Divergence
 from dap_mux.pure.insight.numerics.diverge_live import LiveReplicas, Suspect
-from dap_mux.pure.insight.numerics.diverge_trace import Line
+from dap_mux.pure.insight.numerics.diverge_trace import Line, Step
 from dap_mux.pure.protocol.rank_messages import StepTold
+from dap_mux.rank.comm.live import Live
+from dap_mux.rank.comm.steps import Step as StepOfRank
 
 GROUPS: Final[Mapping[str, Any]] = {"groups": {"w": "0", "v": "0"}}
 Values = Mapping[int, Mapping[str, str]]
@@ -79,6 +81,34 @@ def test_of_many_ranks_few_are_asked_and_all_are_named() -> None:
     found = judged(job, suspect, sent)
     assert (found.kind, found.step, found.tensor) == ("update", 7, "w")
     assert (found.ranks, len(found.others)) == ([0, 511], 510)
+
+
+def test_an_expression_that_differs_is_named_and_one_without_a_value_refuses_nothing() -> None:
+    job = LiveReplicas()
+    sent = lines(4, {0: {"w": "x"}, 1: {"w": "x"}}, equal={"lr": "1"})
+    step = sent[1][0]
+    assert isinstance(step, Step)
+    step.equal = {"lr": "2"}
+    tell(job, 4, [{"": "a", "=": "1"}, {"": "a", "=": "2"}])
+    found = judged(job, suspect_of(job, 2), sent)
+    assert (found.kind, found.step, found.tensor, found.ranks) == ("equal", 4, "lr", [1])
+    tell(job, 5, [{"": "a", "=": "-"}, {"": "b", "=": "-"}])
+    sent = lines(5, {0: {"w": "x"}, 1: {"w": "y"}}, failed={"lr": "NameError: lr"}, **GROUPS)
+    assert judged(job, suspect_of(job, 2), sent).kind == "update"
+
+
+def test_an_expression_is_told_as_parameters_are_and_why_it_has_no_value_once() -> None:
+    said: list[str] = []
+    live, step = Live("lr", said.append), StepOfRank(0, "SGD", "train.py:9 f")
+    step.after = {"w": "x"}
+    assert {**live._digests(step)[0]}.keys() == {"", "="}
+    before = live._digests(step)
+    step.equal = {"lr": "1"}
+    assert (live._digests(step)[0]["="] != before[0]["="], live._digests(step)[1]) == (True, "")
+    step.failed = {"lr": "NameError: lr"}
+    for _ in range(2):
+        live._say_failed(step)
+    assert said == ["has no value of lr: NameError: lr, at train.py:9 f"]
 
 
 def test_it_is_told_again_only_after_a_step_that_was_equal() -> None:

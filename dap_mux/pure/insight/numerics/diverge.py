@@ -64,16 +64,16 @@ def first_divergence(replicas: Replicas) -> Divergence | None:
         return left_out[0]
     judged = [_judged(replicas, name, ranks, at) for at, name, ranks in found if at == first]
     parted = min(judged, key=lambda each: each[0])[1] if judged else None
-    said = _said_to_be_equal(by_rank)
+    said = _said_to_be_equal(by_rank, refuses=not replicas.goes_on)
     if said is not None and (parted is None or (parted.step or 0) > (said.step or 0)):
         return said
     return parted
 
 
-def _said_to_be_equal(by_rank: dict[int, RankTrace]) -> Divergence | None:
+def _said_to_be_equal(by_rank: dict[int, RankTrace], *, refuses: bool) -> Divergence | None:
     """Return where the values of an expression differ first that its user says are equal.
 
-    Raises DapMuxError for one that has no value in any rank.
+    Raises DapMuxError for one that has no value in any rank, if it `refuses` that.
     """
     steps = {
         rank: {line.number: line for line in trace.lines if isinstance(line, Step)}
@@ -81,7 +81,7 @@ def _said_to_be_equal(by_rank: dict[int, RankTrace]) -> Divergence | None:
     }
     texts = {text for each in steps.values() for step in each.values() for text in step.failed}
     known = {text for each in steps.values() for step in each.values() for text in step.equal}
-    for text in sorted(texts - known):
+    for text in sorted(texts - known) if refuses else ():
         rank, step = next(
             (rank, step)
             for rank, each in steps.items()

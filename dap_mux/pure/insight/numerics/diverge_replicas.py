@@ -36,7 +36,7 @@ class Replicas:
     """
 
     def __init__(self, traces: Sequence[RankTrace], *, goes_on: bool = False) -> None:
-        self._goes_on = goes_on
+        self.goes_on = goes_on
         self.by_rank = by_rank = {trace.rank: trace for trace in traces}
         self._routes = {
             rank
@@ -205,7 +205,7 @@ class Replicas:
         """Whether a call has made it equal, and no later one takes parameters to average them."""
         later = self.by_rank[one].updates[name][0].at
         trace = self.by_rank[one]
-        averages = self._goes_on or any(
+        averages = self.goes_on or any(
             _is_data(call) for _, call in trace.calls(later, len(trace.lines))
         )
         if averages and not any(self._exchanged[one].values()):
