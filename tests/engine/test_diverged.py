@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -11,6 +10,7 @@ import pytest
 from dap_mux.pure.insight.numerics.diverge_against import RecordedRun
 from dap_mux.pure.insight.numerics.diverge_trace import RankTrace, Step
 from dap_mux.rank.comm.live import Live
+from dap_mux.rank.comm.steps import Step as StepOfRank
 from tests.engine.conftest import Play
 from tests.engine.scenes import attached
 from tests.support.fake_rank.injected_calls import injected_call
@@ -124,25 +124,16 @@ def test_steps_that_make_no_sense_or_are_not_asked_for_do_nothing(
 
 
 def test_all_stop_where_a_run_that_was_recorded_had_other_values(play: Play) -> None:
-    """Once, though all ranks are alike, and each later step differs as well."""
+    """Once, though all ranks are alike, and each later step differs as well; and once more after
+    they have been started again."""
     traces = [
         RankTrace(rank, [msgspec.convert(step(0, number, "g"), Step) for number in range(6)])
         for rank in range(2)
     ]
     book = play(2, recorded=RecordedRun("before", traces))
     client = attached(book)
-    for number, gradient in enumerate(("g", "g", "other", "other")):
-        line = step(0, number, gradient)
-        told = line if gradient == "g" else {**line, "after": {"head.weight": "other"}}
-        digest = Live()._digests(SimpleNamespace(**{"before": {}, **told}))[0][""]  # type: ignore[arg-type]
-        for rank in range(2):
-            book.rank(rank).data.steps = {"at": number + rank, "lines": [told]}
-        with book.happens():
-            for rank in range(2):
-                book.rank(rank).event(
-                    "dapMuxStep", step=number, order=[0, number], digests={"": digest}
-                )
-        book.wait(0.2)
+    for number in range(4):
+        tell_alike(book, number, parted=number > 1)
     assert called(book, 0, "look") == called(book, 1, "look") == [(2,)]
     text = (
         "step 2, ranks 0-1, other than in before: values differ by the gradient of head.weight in "
@@ -151,3 +142,24 @@ def test_all_stop_where_a_run_that_was_recorded_had_other_values(play: Play) -> 
     assert [called(book, rank, "go")[-1] for rank in range(2)] == [(3, text, None, "")] * 2
     (said,) = [each for each in output(client).splitlines() if "diverged" in each]
     assert said.startswith(f"dap-mux: diverged: {text}; ranks stop after step 3; ")
+    for rank in range(2):
+        book.lose(rank)
+    book.wait(1.0)
+    tell_alike(book, 2, parted=True)
+    assert [called(book, rank, "look")[-1] for rank in range(2)] == [(2,), (2,)]
+    assert output(client).count("diverged: step 2") == 2
+
+
+def tell_alike(book: Playbook, number: int, *, parted: bool) -> None:
+    """Both ranks end a step with the same parameters."""
+    line = step(0, number, "other" if parted else "g")
+    line = {**line, "after": {"head.weight": "other"}} if parted else line
+    after = StepOfRank(number, "SGD", "train.py:9 f")
+    after.after = line["after"]
+    digests, _ = Live()._digests(after)
+    for rank in range(2):
+        book.rank(rank).data.steps = {"at": number + rank, "lines": [line]}
+    with book.happens():
+        for rank in range(2):
+            book.rank(rank).event("dapMuxStep", step=number, order=[0, number], digests=digests)
+    book.wait(0.2)

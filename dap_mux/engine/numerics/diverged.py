@@ -64,6 +64,7 @@ class DivergedStops(Struct, eq=False):
         if rank.main is not None or tells == is_armed:
             return
         group = rank.rank_id[0]
+        self._parted.discard(group)  # ranks that are started again begin with step 0
         job = self._jobs.pop(group, LiveReplicas())
         again = [each for each in self._ranks(group).values() if job.sets]  # their sets are old
         if tells:
