@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from dap_mux.pure.insight.numerics.diverge_against import RecordedRun
 
 NO_STOP = -1
+PATIENCE = 2
+"""Steps that a rank may be ahead of another that has not ended one yet."""
 NEXT = "`dap-mux diverge --locate -- ...` of the same job names the line that makes it differ"
 NEXT_OF_RUNS = "`dap-mux diverge` of two runs by `--comm operations` names the line"
 
@@ -43,7 +45,7 @@ class DivergedStops(Struct, eq=False):
 
     `_armed`: the links of ranks that tell their steps; `_jobs`: what those of each group have told;
     `_asked`: groups whose ranks are being asked for more; `_parted`: that have parted from the run
-    that was recorded.
+    that was recorded; `_differs`: the step in which they did, and who has ended it.
     """
 
     _core: SessionState
@@ -53,6 +55,7 @@ class DivergedStops(Struct, eq=False):
     _jobs: dict[str, LiveReplicas] = {}
     _asked: set[str] = set()
     _parted: set[str] = set()
+    _differs: dict[str, tuple[int, set[int]]] = {}
     _problems: set[str] = set()
 
     def chosen(self, rank: Rank, filters: Collection[str]) -> None:
@@ -64,6 +67,7 @@ class DivergedStops(Struct, eq=False):
         if rank.main is not None or tells == is_armed:
             return
         group = rank.rank_id[0]
+        self._differs.pop(group, None)
         self._parted.discard(group)  # ranks that are started again begin with step 0
         job = self._jobs.pop(group, LiveReplicas())
         again = [each for each in self._ranks(group).values() if job.sets]  # their sets are old
@@ -97,15 +101,25 @@ class DivergedStops(Struct, eq=False):
         if rank.main is None and rank.id in self._armed:
             group, number = rank.rank_id
             recorded = self._core.settings.recorded
-            new = recorded is not None and group not in self._parted and group not in self._asked
-            if recorded is not None and new and recorded.differs(number, said):
-                self._compare(recorded, group, said.step)
+            if recorded is not None and group not in self._parted:
+                self._compare(recorded, group, number, said)
             # With many ranks, looking at all of them costs more than reading what they tell.
             if self._jobs.setdefault(group, LiveReplicas()).add(number, said):
                 self._consider(group)
 
-    def _compare(self, recorded: RecordedRun, group: str, step: int) -> None:
-        """Ask all ranks for their last steps, at whose end they wait meanwhile."""
+    def _compare(self, recorded: RecordedRun, group: str, number: int, said: StepTold) -> None:
+        """Ask all ranks for their last steps, once all have ended one that differs in some rank.
+
+        They wait meanwhile at the end of their step. A rank that makes no steps is not awaited.
+        """
+        if group not in self._differs and recorded.differs(number, said):
+            self._differs[group] = said.step, set()
+        if group not in self._differs or group in self._asked:
+            return
+        step, there = self._differs[group]
+        there.update({number} if said.step >= step else ())
+        if self._ranks(group).keys() > there and said.step < step + PATIENCE:
+            return
         self._asked.add(group)
         self._parted.add(group)
         expression = look_at_step(self._core.injected["guard_switch"], step)

@@ -23,6 +23,7 @@ from dap_mux.frontends.report.report_file import At, Frame, Printed, Stop, Threa
 from tests.support.clients.live_editor import LiveEditor, live
 from tests.support.editors import NvimDapModel, VSCodeModel
 from tests.support.processes.commands import LIMIT, Command, User, bodies, listed, threads
+from tests.support.processes.waiting import until
 from tests.support.reports.sample import PATH, REPORT, RUNNING, STOPS, TEXT, WHY, at, sample
 
 pytestmark = pytest.mark.real
@@ -285,8 +286,12 @@ async def test_a_hang_is_told_and_a_rank_that_is_paused_runs_again(user: User) -
     await client.request("pause", {"threadId": rows[0]["threadId"]})
     await listed(client, "state", *["stopped"] * 4)
     await client.request("stepBack", {"threadId": rows[0]["threadId"]})
+    await until(
+        lambda: any(title in each["output"] for each in bodies(client, "output")),
+        within=LIMIT,
+        what="the first stop's verdict",
+    )
     await listed(client, "state", *["running"] * 4)
-    assert any(title in each["output"] for each in bodies(client, "output"))
     await client.close()
 
 
