@@ -86,5 +86,5 @@ async def _step(window: Window) -> None:
     await window.page.keyboard.press("F10")
     await window.stands_at(REDUCE + 1)
     await window.shows("running", "paused", "running", "paused")
-    await window.has(VARIABLES, "step = 2")
+    await window.scroll_to(VARIABLES, "step = 2")  # what is unfolded above moves it out of sight
     assert await window.stop_lines() == [REDUCE + 1]

@@ -288,6 +288,10 @@ class Window(Editing):
         await self.page.keyboard.insert_text(text)
         await self.page.keyboard.press("Escape")
         await self.page.keyboard.press("Enter")
+        typed = self.page.locator(".repl-input-wrapper .view-lines").first
+        word = text.split(maxsplit=1)[0]
+        if not await self.soon(typed.inner_text, lambda shown: word not in shown):
+            await self.page.keyboard.press("Enter")  # suggestions came late, and took the first
 
     async def watch(self, *expressions: str) -> None:
         """Add these to the panel Watch, by its own button."""
