@@ -50,7 +50,8 @@ def test_a_row_says_what_can_be_named(bug: Bug) -> None:
     assert at_fault(bug) <= set(range(RANKS))
     assert bool(bug.watch) == bool(bug.at) == (bug.symptom == "wrong")
     if bug.at:
-        line(bug.path, bug.at)
+        at = line(bug.path, bug.at)
+        assert " for " not in bug.path.read_text("utf-8").splitlines()[at - 1]
     assert 40 <= len(bug.path.read_text("utf-8").splitlines()) <= 120
 
 
