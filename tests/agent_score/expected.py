@@ -37,8 +37,8 @@ class Bug(NamedTuple):
     launcher: Literal["python", "torchrun"]
     watch: str = ""  # what a user of a wrong program would look at
     at: str = ""
-    """The text of the line where it can be seen. Not one with a comprehension: debugpy stops in each
-    of its rounds, so a rank that is let go comes to no other line for thousands of them."""
+    """The text of the line where it can be seen. Not one with a comprehension: debugpy stops in
+    each of its rounds, so a rank that is let go comes to no other line for thousands of them."""
     late: int = 0  # the round of those that were written after the rules of the finder
 
     @property
