@@ -95,6 +95,9 @@ def test_each_call_is_seen_once_and_its_record_goes_without_a_trace() -> None:
     assert told(output, "parts") == [[[77_777 * 4 // 4096 % 8], [0], True]]
     assert told(output, "child") == [0, 0]
     assert told(output, "after") == 2 * [[0, False, 0, True]]
+    late, other = told(output, "late")
+    assert late == other
+    assert re.match(r"\d~", late["weight"])
 
 
 def test_all_ways_to_communicate_are_seen_whole_and_change_nothing_in_any_mode() -> None:

@@ -17,6 +17,7 @@ SAMPLED = 16
 """The order of the numbers within a block counts in each block of so many."""
 PART, PARTS = 4096, 8
 """Bytes of the pieces, of which a hash of one part in so many takes in each eighth."""
+IN_PART = PART // (8 * BLOCK)
 
 
 @contextmanager
@@ -65,10 +66,12 @@ def fingerprint_of_part(tensor: Any, turn: int) -> str:
     if tensor.nbytes < PARTS * PART or not can_look(tensor):
         return fingerprint(tensor)
     with unseen() as torch:
-        flat, turn = _flat(torch, tensor), turn % PARTS
-        pieces = flat[: flat.numel() // PART * PART].view(-1, PART)
-        rest = flat[pieces.numel() :] if turn == 0 else flat[:0]
-        part = torch.cat([pieces[turn::PARTS].reshape(-1), rest])
+        flat, turn = _aligned(_flat(torch, tensor)), turn % PARTS
+        whole = flat.numel() // PART * PART
+        pieces = flat[:whole].view(torch.int64).view(-1, IN_PART, BLOCK)[turn::PARTS]
+        sums = [pieces.sum(2), pieces[:: SAMPLED // IN_PART, 0].sum(0)]  # no copy of the pieces
+        rest = [flat[whole:]] if turn == 0 else []
+        part = torch.cat([*(each.view(-1).view(torch.uint8) for each in sums), *rest])
         return f"{turn}~{fingerprint(part)}"
 
 
@@ -84,8 +87,8 @@ def fingerprint(tensor: Any) -> str:
     with unseen() as torch:
         flat = _flat(torch, tensor)
         hashed = blake2b(digest_size=8)
-        if flat.numel() > SMALL and (flat.data_ptr() % 8 or flat.storage_offset() % 8):
-            flat = flat.clone()
+        if flat.numel() > SMALL:
+            flat = _aligned(flat)
         while flat.numel() > SMALL:
             whole = flat.numel() // (8 * BLOCK) * 8 * BLOCK
             blocks = flat[:whole].view(torch.int64).view(-1, BLOCK)
@@ -136,6 +139,11 @@ def memory_of(tensor: Any) -> memoryview:
 def _flat(torch: Any, tensor: Any) -> Any:
     flat = tensor.detach().resolve_conj().resolve_neg().contiguous().view(-1)
     return flat.view(torch.uint8) if flat.numel() else flat
+
+
+def _aligned(flat: Any) -> Any:
+    """Return bytes that can be looked at as 64-bit numbers."""
+    return flat.clone() if flat.data_ptr() % 8 or flat.storage_offset() % 8 else flat
 
 
 def _bytes(flat: Any) -> bytes:

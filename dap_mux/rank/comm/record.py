@@ -126,6 +126,7 @@ class Record:
         self._bytes = 0
         self._order = count()
         self._numbers: dict[tuple[str, bool], count[int]] = {}
+        self._uncounted: set[str] = set()
         if c10d is not None:
             self._process_group, self._work = c10d.ProcessGroup, c10d.Work
 
@@ -135,7 +136,10 @@ class Record:
         group = self._process_group.unbox(arguments[at])
         key = str(group.group_name), operator.is_p2p
         if key not in self._numbers:
-            self._numbers.setdefault(key, count(1 + _so_far(group, operator.is_p2p)))
+            so_far = _so_far(group, operator.is_p2p)
+            if so_far is None and not self.from_start:
+                self._uncounted.add(key[0])
+            self._numbers.setdefault(key, count(1 + (so_far or 0)))
         call = Call(name, (key[0], str(group.group_desc)), next(self._numbers[key]))
         if operator.peer != NONE:
             call.peer = int(arguments[operator.peer])
@@ -170,6 +174,11 @@ class Record:
             self._bytes += call.bytes
         else:
             call.written = []
+
+    def collectives(self, group: str) -> int | None:
+        """Return how many a group has begun, as many in all its ranks; None: that is not known."""
+        newest = self.newest.get((group, False))
+        return newest.number if newest is not None and group not in self._uncounted else None
 
     def waited(self, work: Any = None, output: int = 0) -> None:
         """Note that somebody has waited for a work, or for that which writes to an address."""
@@ -220,12 +229,12 @@ def _address(tensor: Any) -> int:
     return int(tensor.data_ptr())
 
 
-def _so_far(group: Any, p2p: bool) -> int:
+def _so_far(group: Any, p2p: bool) -> int | None:
     """How many collectives a group has had before it was first seen, by its backend's count."""
     try:
         return 0 if p2p else int(group._get_sequence_number_for_group())  # noqa: SLF001
     except RuntimeError:  # a backend without it
-        return 0
+        return None
 
 
 _users: dict[str, bool] = {}

@@ -170,12 +170,19 @@ class Steps:
         """Return the hash of a parameter after a step; of one of DDP's, a part at each turn.
 
         All of it would cost as much as the gradients do, which say the same but for what is done
-        to parameters beside them. Ranks that begin to look in a running job have other turns.
+        to parameters beside them. Ranks that begin to look in a running job have other turns, but
+        their group has had as many calls.
         """
-        in_turn = self._record.from_start and self._groups.get(id(parameter))
-        if self.whole or not in_turn:
+        group = self._groups.get(id(parameter))
+        if self.whole or not group:
             return _hash(parameter)
-        return fingerprint_of_part(parameter, turn)
+        if self._record.from_start:
+            return fingerprint_of_part(parameter, turn)
+        calls = self._record.collectives(group)
+        if calls is None:
+            return _hash(parameter)
+        # By the golden ratio each part has its turn, however many calls a step has.
+        return fingerprint_of_part(parameter, calls * 0x9E3779B1 >> 29)
 
     def _show(self, what: str, step: Step, optimizer: Any) -> None:
         if self.looking:

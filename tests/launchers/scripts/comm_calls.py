@@ -12,6 +12,8 @@ from typing import Any
 import torch
 import torch.distributed as dist
 import torch.distributed._functional_collectives as functional
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
 
 sys.path.append(str(Path(__file__).parents[3]))
 comm: Any = import_module("dap_mux.rank.comm.switch")
@@ -79,6 +81,21 @@ def in_child() -> None:
     unwaited.wait()
 
 
+def looked_at_late() -> dict[str, str]:
+    """Train while rank 1 begins to look a step later; return what the last step has left."""
+    model = DistributedDataParallel(nn.Linear(256, 256))
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    for number in range(4):
+        if number == rank:
+            comm.begin("hash", print)
+        model(torch.ones(2, 256)).sum().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    after: dict[str, str] = comm.steps().last[-1].after
+    comm.end()
+    return after
+
+
 dist.init_process_group("gloo")
 rank = dist.get_rank()
 comm.begin("time", print)  # in a process that runs already
@@ -115,4 +132,5 @@ has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
 kernels = has_kernel("c10d::allreduce_", "BackendSelect")
 finders = sum(type(each).__module__ == comm.__name__ for each in sys.meta_path)
 tell("after", [len(calls) - count, kernels, finders, comm.record() is None])
+tell("late", looked_at_late())
 dist.destroy_process_group()
