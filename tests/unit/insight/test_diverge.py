@@ -95,6 +95,31 @@ def test_a_factor_of_the_ranks_own_after_the_exchange_is_the_line() -> None:
     ]
 
 
+def test_a_mean_of_what_was_gathered_is_an_exchange_and_a_value_of_ones_own_in_it_is_named() -> (
+    None
+):
+    own = {0: "g0 h1", 1: "h0 g1"}  # the others' were rounded on their way
+    ranks = [
+        trace(
+            rank,
+            op(10, "mm", f"x{rank} w0", f"g{rank}"),
+            op(20, "_to_copy", f"g{rank}", f"s{rank}"),
+            {**call(21, 1, f"s{rank}", "s0 s1"), "name": "all_gather"},
+            op(22, "_to_copy", f"s{1 - rank}", f"h{1 - rank}"),
+            op(23, "stack", own[rank], f"pile{rank}"),
+            op(24, "mean", f"pile{rank}", f"m{rank}"),
+            step(0, {"w": f"m{rank}"}, {"w": f"w1-{rank}"}, 1, before={"w": "w0"}),
+        )
+        for rank in range(2)
+    ]
+    found = divergence(ranks)
+    assert (found.sentence, found.ranks, found.place) == (
+        "the gradient of w differs, though it has been exchanged",
+        [1],
+        "train.py:23 f",
+    )
+
+
 def test_an_update_of_equal_gradients_that_differs_is_the_optimizers() -> None:
     ranks = [
         trace(

@@ -274,7 +274,9 @@ class _Case:
         if None not in exchanges:
             text = f"the gradient of {self.name} differs, though it has been exchanged"
             line = self.a.lines[exchanges[0] or 0]
-            later = [root for root in found if root.at > (exchanges[0] or 0)]
+            later = [
+                self._mixed(root, exchanges) for root in found if root.at > (exchanges[0] or 0)
+            ]
             place = line.place if isinstance(line, Call) else ""
             return self._entered("gradient", text, place, later, self.mine.step.number)
         return self._not_exchanged(exchanges, found)
@@ -299,6 +301,14 @@ class _Case:
         others = self.b.lines[other] if other is not None else None
         calls = isinstance(mine, Call) and isinstance(others, Call)
         return calls and getattr(mine, "group", "") != getattr(others, "group", "")
+
+    @staticmethod
+    def _mixed(root: Root, exchanges: list[int | None]) -> Root:
+        """Return where a rank's own value meets those received, if a root has one of each."""
+        is_received = {(at or 0) > (exchange or 0) for at, exchange in zip(
+            (root.a, root.b), exchanges, strict=True
+        )}  # fmt: skip
+        return Root("paths", *root.used) if root.used and len(is_received) > 1 else root
 
     def _not_exchanged(
         self, exchanges: list[int | None], found: list[Root]

@@ -27,6 +27,8 @@ CARRIES = frozenset(
     " _foreach_copy_ _foreach_div_ _foreach_mul_ _reshape_alias _to_copy _unsafe_view".split()
 )
 """Operations whose result is what they are given, moved or scaled."""
+AVERAGES, PILES = frozenset({"mean", "sum"}), frozenset({"cat", "stack"})
+"""Operations that, one after the other, scale and add what ranks have sent each other."""
 VIEWS = frozenset(
     "_reshape_alias _unsafe_view alias as_strided detach diagonal expand narrow permute select"
     " slice split split_with_sizes squeeze t transpose unbind unsafe_view unsqueeze view".split()
@@ -279,6 +281,11 @@ class RankTrace:
             if isinstance(line, Call):
                 if line.name in REDUCES:
                     return at
-            elif isinstance(line, Op) and line.plain in CARRIES:
+            elif isinstance(line, Op) and (line.plain in CARRIES or self._averages(line, at)):
                 left += [(each, at) for each in line.uses]
         return None
+
+    def _averages(self, line: Op, at: int) -> bool:
+        made = self.maker(line.uses[0], at) if line.plain in AVERAGES and line.uses else None
+        pile = self.lines[made] if made is not None else None
+        return isinstance(pile, Op) and pile.plain in PILES

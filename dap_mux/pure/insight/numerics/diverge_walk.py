@@ -20,12 +20,13 @@ class Root(Struct, frozen=True):
     that no line has made: `a` and `b` use it), `extra` (one of them computes more), `paths` (each
     has made it otherwise), `parameter` (`a` and `b` use their own of it, as of shards), `group`
     (calls that are not one), `call` (one whose outputs should be equal) or `entry` (what differs
-    meets what is equal).
+    meets what is equal). `used`: the lines of both that use what these make, of `paths`.
     """
 
     what: str
     a: int | None
     b: int | None
+    used: tuple[int, int] | None = None
 
     @property
     def at(self) -> int:
@@ -52,7 +53,8 @@ def roots(
             continue
         root = _root(a, b, (mine, others), makers, (at, other_at))
         if root is not None:
-            found[root] = None
+            used = (at, other_at) if root.what == "paths" else None
+            found[Root(root.what, root.a, root.b, used)] = None
             continue
         pairs = [*_differing(a, b, makers)]
         if makers[0] is not None and len(pairs) < len(a.lines[makers[0]].uses):  # type: ignore[union-attr]
