@@ -297,10 +297,18 @@ def look_at_step(source: str, until: int | None) -> str:
 
 
 def go_on(
-    source: str, stop: int, text: str, sets: Mapping[str, list[str]] | None, others: str
+    source: str,
+    stop: int,
+    text: str,
+    sets: Mapping[str, list[str]] | None,
+    others: str,
+    compared: Mapping[str, str],
 ) -> str:
-    """Return an expression that ends that wait, to stop after a step unless it is negative."""
-    return call(source, "go", str(stop), repr(text), repr(sets), repr(others))
+    """Return an expression that ends that wait, to stop after a step unless it is negative.
+
+    `compared`: the arguments of `rank.comm.live`'s `comparison`, for what clients show there.
+    """
+    return call(source, "go", str(stop), repr(text), repr(sets), repr(others), repr(compared))
 
 
 # What torch knows in a rank, by `injected.torch_state`.

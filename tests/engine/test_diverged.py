@@ -75,8 +75,10 @@ def test_all_stop_after_the_last_step_that_one_has_begun(play: Play) -> None:
         "step 3, rank 1: the gradient of head.weight differs: it was not exchanged in this step, "
         "at train.py:9 f"
     )
-    assert stops == [(5, text, None, "")] * 2
-    assert f"dap-mux: diverged: {text}; ranks stop after step 5; " in output(client)
+    assert stops == [(5, text, None, "", {"parameter": "head.weight"})] * 2
+    (said,) = [body for body in client.of("output") if ": diverged: " in body["output"]]
+    assert f"dap-mux: diverged: {text}; ranks stop after step 5; " in said["output"]
+    assert (said["source"]["path"], said["line"]) == ("train.py", 9)
     end(book, 4, "ab", at=5)
     assert len(called(book, 0, "look")) == 1
 
@@ -93,8 +95,8 @@ def test_what_differs_by_design_lets_ranks_run_on(play: Play) -> None:
             )
         book.wait(0.1)
     assert called(book, 0, "go")[-2:] == [
-        (-1, "", None, ""),
-        (-1, "", {"-": ["head.weight"]}, ""),
+        (-1, "", None, "", {}),
+        (-1, "", {"-": ["head.weight"]}, "", {}),
     ]
     assert "diverged" not in output(client)
 
@@ -139,7 +141,7 @@ def test_all_stop_where_a_run_that_was_recorded_had_other_values(play: Play) -> 
         "step 2, ranks 0-1, other than in before: values differ by the gradient of head.weight in "
         "the SGD step at train.py:9 f"
     )
-    assert [called(book, rank, "go")[-1] for rank in range(2)] == [(3, text, None, "")] * 2
+    assert [called(book, rank, "go")[-1] for rank in range(2)] == [(3, text, None, "", {})] * 2
     (said,) = [each for each in output(client).splitlines() if "diverged" in each]
     assert said.startswith(f"dap-mux: diverged: {text}; ranks stop after step 3; ")
     for rank in range(2):

@@ -60,10 +60,17 @@ async def test_a_missed_exchange_of_gradients_stops_all_after_the_same_step(user
     for row in rows:
         assert row["why"].startswith("step 3, rank 1: the gradient of "), row
         assert "differs: it was not exchanged in this step" in row["why"]
+    expression = rows[0]["why"].partition("; compare: ")[2]
+    assert re.fullmatch(r"model\.get_parameter\('module\.\S+'\)", expression), rows
+    body = await client.request("compare", {"expression": f"{expression}.sum().item()"})
+    assert [value["ranks"] for value in body["values"]] == ["0", "1"], body
     shown = bodies(client, "stopped")[-1]
     assert (shown["reason"], shown["text"]) == ("exception", "Diverged"), shown
     (said,) = told(client)
     assert f"; ranks stop after step {step}; " in said
+    linked = [body["line"] for body in bodies(client, "output") if body["output"] == said]
+    assert len(linked) == 1
+    assert SCRIPT.read_text("utf-8").splitlines()[linked[0] - 1]
     for row in rows:
         await client.request("continue", {"threadId": row["threadId"]})
     assert (await run.ends(within=ENDS_S)).code == 0

@@ -118,8 +118,8 @@ GROUP_MARKS: Final = """() => {
     }
     return found;
 }"""
-# The texts behind lines that mark the focus: they are CSS content, not text of an element.
-FOCUS_MARKS: Final = """() => {
+# The texts behind lines with a word in them: they are CSS content, not text of an element.
+MARKS: Final = """(word) => {
     const found = {};
     for (const line of document.querySelectorAll('.monaco-editor .view-line')) {
         const editor = line.closest('.monaco-editor');
@@ -127,7 +127,7 @@ FOCUS_MARKS: Final = """() => {
             .find(e => e.style.top === line.style.top)?.querySelector('.line-numbers')?.innerText;
         for (const part of line.querySelectorAll('span')) {
             const text = getComputedStyle(part, '::after').content;
-            if (text.includes('focus:')) found[number] = text.replace(/^"|"$/g, '');
+            if (text.includes(word)) found[number] = text.replace(/^"|"$/g, '');
         }
     }
     return found;

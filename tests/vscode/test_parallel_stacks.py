@@ -22,7 +22,7 @@ from tests.vscode.code_server import CodeServer
 from tests.vscode.editing import LIMIT, SOON
 from tests.vscode.fake_job import fake_job
 from tests.vscode.scene import IN_A_WINDOW, OpenWindow, configuration, stand
-from tests.vscode.scripts import FOCUS_MARKS
+from tests.vscode.scripts import MARKS
 from tests.vscode.workbench import RANKS, STACKS, VARIABLES, Window
 
 pytestmark = [*IN_A_WINDOW, pytest.mark.heavy]
@@ -187,7 +187,7 @@ async def _quiet(window: Window, count: Callable[[], int]) -> None:
 
 
 async def _has_focus(window: Window, line: int) -> bool:
-    marks: dict[str, str] = await window.page.evaluate(FOCUS_MARKS)
+    marks: dict[str, str] = await window.page.evaluate(MARKS, "focus:")
     return [*marks] == [str(line)]
 
 

@@ -13,7 +13,7 @@ from tests.support.processes.run_command import start
 from tests.vscode.code_server import CodeServer
 from tests.vscode.row_buttons import observer_of, press
 from tests.vscode.scene import IN_A_WINDOW, OpenWindow, configuration, stand
-from tests.vscode.scripts import FOCUS_MARKS, GROUP_MARKS
+from tests.vscode.scripts import GROUP_MARKS, MARKS
 from tests.vscode.workbench import RANKS, Window
 
 pytestmark = [*IN_A_WINDOW, pytest.mark.heavy]
@@ -161,7 +161,7 @@ async def hint(window: Window, mark: str, ranks: str) -> None:
 
 async def marks(window: Window) -> dict[str, str]:
     """The marks of the focus by line."""
-    seen: dict[str, str] = await window.page.evaluate(FOCUS_MARKS)
+    seen: dict[str, str] = await window.page.evaluate(MARKS, "focus:")
     return seen
 
 

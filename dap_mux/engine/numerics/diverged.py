@@ -3,15 +3,14 @@ from those that they had in a run that was recorded."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
-from dap_mux.engine.messages import to_clients
 from dap_mux.engine.messages.to_ranks import Result, gather_results
-from dap_mux.engine.numerics.not_finite import Problem
+from dap_mux.engine.numerics.not_finite import Problem, say
 from dap_mux.engine.state.rank import Rank
 from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.state.threads import View, named
@@ -89,7 +88,7 @@ class DivergedStops(Struct, eq=False):
                 if problem not in self._problems:
                     self._problems.add(problem)
                     name = self._view.name_of(rank)
-                    self._say(f"{name} does not stop where parameters part: {problem}")
+                    say(self._core, f"{name} does not stop where parameters part: {problem}")
 
     def _ranks(self, group: str) -> dict[int, Rank]:
         mains = self._core.sorted_mains()
@@ -144,19 +143,11 @@ class DivergedStops(Struct, eq=False):
             text = f"step {found.step}, {who}, other than in {recorded.name}: {found.sentence}"
             more = [f"last equal: {found.equal}"] if found.equal else []
         stop = max((each.at for each in said.values()), default=step)
-        source, job = (
-            self._core.injected["guard_switch"],
-            self._jobs.setdefault(group, LiveReplicas()),
-        )
-
-        def expression(rank: Rank) -> str:
-            number = rank.rank_id[1]
-            return go_on(source, stop, text, job.sets.get(number), job.others(number))
-
-        gather_results(self._core, self._ranks(group).values(), expression, Problem, lambda _: None)
+        self._go_on(group, dict.fromkeys(self._ranks(group), stop), text)
         self._stops_alone()
         told = "; ".join([text, *more, f"ranks stop after step {stop}", NEXT_OF_RUNS])
-        self._say(f"diverged: {told}")
+        first = self._ranks(group).get(found.ranks[0]) if found is not None else None
+        say(self._core, f"diverged: {told}", first, found.other if found is not None else "")
         self._consider(group)
 
     def _consider(self, group: str) -> None:
@@ -187,25 +178,36 @@ class DivergedStops(Struct, eq=False):
             (each.at - suspect.told[number].step for number, each in looked.items()
              if number in suspect.told), default=0,
         )  # fmt: skip
-        text = self._text(group, found) if found is not None else ""
-        self._let_go(group, suspect, max(ahead, 0) if text else None, text)
-        if found is not None:
+        if found is None:
+            self._go_on(group, {}, "")
+        else:
+            ahead = max(ahead, 0)
+            text = self._text(group, found)
+            stops = {number: each.step + ahead for number, each in suspect.told.items()}
+            self._go_on(group, stops, text, found)
             self._stops_alone()
-            step = min(each.step for each in suspect.told.values()) + max(ahead, 0)
+            step = min(stops.values())
             also = [f"also: {found.also}"] if found.also else []
             told = "; ".join([text, *also, *found.evidence, f"ranks stop after step {step}", NEXT])
-            self._say(f"diverged: {told}")
+            first = self._ranks(group).get(found.ranks[0])
+            say(self._core, f"diverged: {told}", first, found.place)
         self._consider(group)
 
-    def _let_go(self, group: str, suspect: Suspect, ahead: int | None, text: str) -> None:
-        """Have ranks run on, to stop so many steps after the one that is suspect, or not."""
-        source, job = self._core.injected["guard_switch"], self._jobs[group]
+    def _go_on(
+        self, group: str, stops: Mapping[int, int], text: str, found: Divergence | None = None
+    ) -> None:
+        """Have ranks run on, to stop after these steps with this text."""
+        source, job = (
+            self._core.injected["guard_switch"],
+            self._jobs.setdefault(group, LiveReplicas()),
+        )
+        what = "expression" if found is not None and found.kind == "equal" else "parameter"
+        compared = {what: found.tensor} if found is not None else {}
 
         def expression(rank: Rank) -> str:
             number = rank.rank_id[1]
-            said = suspect.told.get(number)
-            stop = said.step + ahead if said is not None and ahead is not None else NO_STOP
-            return go_on(source, stop, text, job.sets.get(number), job.others(number))
+            sets, others = job.sets.get(number), job.others(number)
+            return go_on(source, stops.get(number, NO_STOP), text, sets, others, compared)
 
         gather_results(self._core, self._ranks(group).values(), expression, Problem, lambda _: None)
 
@@ -214,7 +216,3 @@ class DivergedStops(Struct, eq=False):
         when = "before the first step" if found.step is None else f"step {found.step}"
         place = f", at {found.place}" if found.place else ""
         return f"{when}, rank {ranks}: {found.sentence}{place}"
-
-    def _say(self, text: str) -> None:
-        body = {"category": "important", "output": f"dap-mux: {text}\n"}
-        to_clients.broadcast(self._core, "output", body)

@@ -9,9 +9,11 @@ from msgspec import Struct
 
 from dap_mux.engine.messages import to_clients
 from dap_mux.engine.messages.to_ranks import Result, gather_results
+from dap_mux.engine.state.path_mappings import paths_of
 from dap_mux.engine.state.rank import Rank
 from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.state.threads import View
+from dap_mux.pure.protocol.messages import Body
 from dap_mux.pure.protocol.rank_messages import NotFinite
 from dap_mux.pure.protocol.types import LOCATED, NOT_FINITE
 from dap_mux.pure.rank_sets.world import DebuggeeId
@@ -64,28 +66,36 @@ class NotFiniteStops(Struct, eq=False):
         if problem and rank.link is not None and problem not in self._problems:
             self._problems.add(problem)
             name = self._view.name_of(rank)
-            self._say(f"{name} does not stop at values that are not finite: {problem}")
+            say(self._core, f"{name} does not stop at values that are not finite: {problem}")
 
     def told(self, rank: Rank, said: NotFinite) -> None:
         """A rank is about to stop, or has received it from others: it says what it has found."""
         if not said.stops:
             if said.step > max(self._steps.values(), default=-1):
                 self._steps[rank.id] = said.step
-                self._say(f"{OVERFLOWED.format(said.step)}: {said.text}")
+                say(self._core, f"{OVERFLOWED.format(said.step)}: {said.text}")
             return
         self._steps[rank.id] = said.step
         self._stops_alone()
         name = self._view.name_of(rank)
         hint = "" if said.made else f"; {NOT_LOCATED}"
-        self._say(f"{name}: not finite: {said.text}, at {said.place}{hint}")
+        text = f"{name}: not finite: {said.text}, at {said.place}{hint}"
+        say(self._core, text, rank, said.made or said.place)
         mains = [each for each in self._core.sorted_mains() if each.phase.live]
         steps = {self._steps.get(each.id) for each in mains}
         if len(mains) > 1 and steps == {said.step}:
-            self._say(
+            say(
+                self._core,
                 f"not finite in all {len(mains)} ranks at once, in step {said.step}: look at what "
-                "they share (the loss, the learning rate, the data), not at one rank"
+                "they share (the loss, the learning rate, the data), not at one rank",
             )
 
-    def _say(self, text: str) -> None:
-        body = {"category": "important", "output": f"dap-mux: {text}\n"}
-        to_clients.broadcast(self._core, "output", body)
+
+def say(core: SessionState, text: str, rank: Rank | None = None, place: str = "") -> None:
+    """Print a line at all clients, with a link where `place` is `path:line function` of a rank."""
+    body: Body = {"category": "important", "output": f"dap-mux: {text}\n"}
+    path, _, line = place.partition(" ")[0].rpartition(":")
+    if rank is not None and path and line.isdecimal():
+        body["source"] = {"path": paths_of(core, rank).to_local(path) or path}
+        body["line"] = int(line)
+    to_clients.broadcast(core, "output", body)

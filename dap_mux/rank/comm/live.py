@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections import deque
+from contextlib import suppress
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ from dap_mux.rank.ready import say
 
 if TYPE_CHECKING:  # a rank may have Python 3.8
     from collections.abc import Callable
+    from types import FrameType
 
     from dap_mux.rank.comm.steps import Step
 
@@ -40,6 +42,8 @@ class Diverged(Exception):
     """Never raised: the debugger shows it at such a stop."""
 
 
+COMPARE = "; compare: "
+"""Before an expression that has another value in some rank, where ranks stop: clients know it."""
 Diverged.__qualname__ = "Diverged"  # what clients show
 
 
@@ -62,7 +66,7 @@ class Live:
         self._last: deque[dict[str, Any]] = deque(maxlen=KEPT)
         self._turn = threading.Condition()
         self._holds = False
-        self._stop: tuple[int, str] | None = None
+        self._stop: tuple[int, str, dict[str, str]] | None = None
         self._calls: list[int] | None = None
 
     def begin(self) -> None:
@@ -110,7 +114,11 @@ class Live:
             self._stop = None
         if told:
             frame = user_frame(sys._getframe()) or sys._getframe()  # noqa: SLF001
-            session.suspend(frame, Diverged(stop[1]))
+            _, text, compared = stop
+            with suppress(Exception):  # a module of the program's own making
+                expression = comparison(frame, **compared)
+                text += f"{COMPARE}{expression}" if expression else ""
+            session.suspend(frame, Diverged(text))
 
     def _order(self, number: int) -> list[int] | None:
         """Return what the same step has in all ranks, None where that is not known.
@@ -180,12 +188,29 @@ class Live:
                 lines.append(steps[number])
         return lines
 
-    def go(self, stop: int, text: str) -> None:
+    def go(self, stop: int, text: str, compared: dict[str, str] | None = None) -> None:
         """Wait no more; stop at the end of a step, unless it is negative."""
         with self._turn:
             self._holds = False
-            self._stop = (stop, text) if stop >= 0 else None
+            self._stop = (stop, text, compared or {}) if stop >= 0 else None
             self._turn.notify_all()
+
+
+def comparison(frame: FrameType, expression: str = "", parameter: str = "") -> str:
+    """Return an expression for what differs, in the frame where ranks stop; "" for none.
+
+    `parameter`: a name, as `Steps` has it. Its module is a variable of the frame, or an attribute
+    of the frame's `self`.
+    """
+    module: Any = sys.modules["torch.nn"].Module
+    own = getattr(frame.f_locals.get("self"), "__dict__", {})
+    variables = {**frame.f_globals, **{f"self.{name}": own[name] for name in own}, **frame.f_locals}
+    for variable, value in variables.items() if parameter else ():
+        if issubclass(type(value), module):  # asks no object: some warn
+            for name, _ in value.named_parameters():
+                if parameter.partition("@")[0] in (name, name.removeprefix("module.")):
+                    return f"{variable}.get_parameter({name!r})"
+    return expression
 
 
 def _digest(texts: list[str]) -> str:

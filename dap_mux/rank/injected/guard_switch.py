@@ -36,12 +36,18 @@ def look(until: int | None) -> str:
     return json.dumps(live.look(until) if live is not None else {})
 
 
-def go(stop: int, text: str, sets: dict[str, list[str]] | None, others: str) -> str:
+def go(
+    stop: int,
+    text: str,
+    sets: dict[str, list[str]] | None,
+    others: str,
+    compared: dict[str, str],
+) -> str:
     """Have it run on, to stop after a step or not; `sets`: the parameters of each new set."""
     live = import_module(COMM + "live").live()
     if live is not None:
         if sets is not None:
             live.sets = {name: key for key, names in sets.items() for name in names}
             live.others = others
-        live.go(stop, text)
+        live.go(stop, text, compared)
     return "{}"

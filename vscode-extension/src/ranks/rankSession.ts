@@ -2,7 +2,6 @@
 
 import * as vscode from 'vscode';
 import { ContextKey, RANK_DEBUG_TYPES } from '../constants';
-import { deathIn } from '../logic/ranks/deaths';
 import { Frames, type Message } from '../logic/ranks/frames';
 import type { Moment } from '../logic/ranks/moves';
 import { classesOf } from '../logic/ranks/classes';
@@ -39,7 +38,7 @@ export class RankSession {
   constructor(
     readonly debugSession: vscode.DebugSession,
     private readonly onChange: () => void,
-    private readonly onDeath: (message: string) => void,
+    private readonly onMessage: (message: Message) => void,
   ) {}
 
   async request<Body>(command: string, body: object = {}): Promise<Body> {
@@ -55,8 +54,7 @@ export class RankSession {
 
   received(message: Message): void {
     this.frames.received(message);
-    const death = deathIn(message);
-    if (death !== undefined) this.onDeath(death);
+    this.onMessage(message);
     if (message.type === 'response') this.onResponse(message);
     else if (message.event === 'ranks') this.onRanksEvent(message.body as RanksEvent);
     else this.onStandardEvent(message);
@@ -157,9 +155,9 @@ function listsAll(args: unknown): boolean {
   return typeof args !== 'object' || args === null || !('ranks' in args || 'states' in args);
 }
 
-export interface Death {
+export interface Received {
   readonly session: RankSession;
-  readonly message: string;
+  readonly message: Message;
 }
 
 /** All sessions with ranks; `current` is the one that the user works with. */
@@ -170,9 +168,9 @@ export class RankSessions implements vscode.Disposable {
   private readonly disposables: vscode.Disposable[];
   /** Fires when a session or its ranks have changed, at most ten times a second. */
   readonly onDidChange = this.emitter.event;
-  private readonly deathEmitter = new vscode.EventEmitter<Death>();
-  /** Fires for each message of a session that ranks have died. */
-  readonly onDidDie = this.deathEmitter.event;
+  private readonly messageEmitter = new vscode.EventEmitter<Received>();
+  /** Fires for each message of a session. */
+  readonly onDidReceive = this.messageEmitter.event;
 
   constructor() {
     const onChange = (): void => {
@@ -194,7 +192,7 @@ export class RankSessions implements vscode.Disposable {
 
   private track(debugSession: vscode.DebugSession, onChange: () => void): vscode.DebugAdapterTracker {
     const session: RankSession = new RankSession(debugSession, onChange, (message) => {
-      this.deathEmitter.fire({ session, message });
+      this.messageEmitter.fire({ session, message });
     });
     this.all.set(debugSession.id, session);
     return {
@@ -226,6 +224,6 @@ export class RankSessions implements vscode.Disposable {
 
   dispose(): void {
     this.throttler.dispose();
-    vscode.Disposable.from(...this.disposables, this.emitter, this.deathEmitter, ...this.all.values()).dispose();
+    vscode.Disposable.from(...this.disposables, this.emitter, this.messageEmitter, ...this.all.values()).dispose();
   }
 }

@@ -1,7 +1,7 @@
 /** Notifications that ranks have died, with the way to the job's output. */
 
 import * as vscode from 'vscode';
-import { deathMessage } from '../logic/ranks/deaths';
+import { deathIn, deathMessage } from '../logic/ranks/deaths';
 import type { RankSession, RankSessions } from '../ranks/rankSession';
 import { terminalOf } from '../sessionTerminal';
 
@@ -22,8 +22,9 @@ export class DeathNotifications implements vscode.Disposable {
         const { current } = sessions;
         if (current && !this.terminals.has(current)) this.terminals.set(current, terminalOf(current.debugSession));
       }),
-      sessions.onDidDie(({ session, message }) => {
-        this.collect(session, message);
+      sessions.onDidReceive(({ session, message }) => {
+        const death = deathIn(message);
+        if (death !== undefined) this.collect(session, death);
       }),
     );
   }

@@ -21,6 +21,7 @@ import { RanksTree } from './ranksTree';
 import { StacksTree } from './stacksTree';
 import { rememberDebugpy } from './rememberDebugpy';
 import { registerStatusBar } from './statusBar';
+import { WrongNumbers } from './wrongNumbers';
 
 export function registerRanks(context: vscode.ExtensionContext, sessions: RankSessions): void {
   const tree = new RanksTree(sessions, context.workspaceState);
@@ -36,6 +37,7 @@ export function registerRanks(context: vscode.ExtensionContext, sessions: RankSe
     new ArrayPanel(sessions, context.extensionUri),
     new DeathNotifications(sessions),
     new InlineValues(sessions),
+    new WrongNumbers(sessions, panel),
     registerConditions(sessions),
     registerStatusBar(sessions),
     registerFocusMark(sessions),

@@ -261,7 +261,7 @@ class _Case:
             for trace, update in ((self.a, self.mine), (self.b, self.others))
         ]
         if not calls and self._apart(*exchanges):
-            calls = [Root("group", *exchanges)]
+            calls = [Root("group", exchanges[0], exchanges[1])]
         if calls:
             text = f"{self.name} got its gradient from calls that are not the same"
             return self._said("other-call", text, self._place(calls[0]), calls[:1], [])
@@ -305,10 +305,10 @@ class _Case:
     @staticmethod
     def _mixed(root: Root, exchanges: list[int | None]) -> Root:
         """Return where a rank's own value meets those received, if a root has one of each."""
-        is_received = {(at or 0) > (exchange or 0) for at, exchange in zip(
-            (root.a, root.b), exchanges, strict=True
-        )}  # fmt: skip
-        return Root("paths", *root.used) if root.used and len(is_received) > 1 else root
+        made, (one, other) = (root.a or 0, root.b or 0), exchanges
+        if root.used is None or (made[0] > (one or 0)) == (made[1] > (other or 0)):
+            return root
+        return Root("paths", root.used[0], root.used[1])
 
     def _not_exchanged(
         self, exchanges: list[int | None], found: list[Root]
