@@ -13,6 +13,7 @@ from tests.launchers.launching import STARTS, launch, line
 from tests.launchers.tools import environment
 from tests.real.driving import joined
 from tests.support.processes.commands import Command, User
+from tests.support.processes.mpi import mpi_environ
 
 pytestmark = pytest.mark.timeout(300)
 SCRIPT: Final = Path(__file__).parent / "scripts/slow_ranks.py"
@@ -59,3 +60,30 @@ async def test_a_rank_that_has_left_the_loop_is_named(user: User) -> None:
         f"rank 1 has left the loop after 30 calls of all_reduce at slow_ranks.py:{backward} (train)"
         f": it waits in barrier at slow_ranks.py:{barrier} (main)"
     )
+
+
+async def test_the_slow_rank_of_an_mpi4py_job_is_found(user: User, tmp_path: Path) -> None:
+    """Recorded from its start: a communicator tells nobody how many calls it has had."""
+    script, go = SCRIPT.with_name("slow_mpi.py"), user.folder / "go"
+    for comm in ("off", "time"):
+        words = ["run", "--no-wait", "--comm", comm, "--", "mpirun", "--oversubscribe", "-n", "2"]
+        words += ["python", str(script), str(go)]
+        run = await launch(user, environment("openmpi"), words, **mpi_environ(tmp_path))
+        await joined(run, name="editor", timeout=STARTS)
+        if comm == "off":
+            with anyio.fail_after(STARTS):  # until the ranks have told
+                while not _is_said(await why(user, "undecided"), "are not recorded from its start"):
+                    pass
+        else:
+            body = await why(user, "slow-rank")
+            (suspect,) = body["suspects"]
+            at = line(script, "time.sleep(")
+            assert (suspect["ranks"], suspect["stack"][0]["line"]) == ("1", at)
+            assert body["sentence"].endswith(f": at slow_mpi.py:{at} (load)")
+        go.touch()
+        assert (await run.ends(within=STARTS)).code == 0
+        go.unlink()
+
+
+def _is_said(body: dict[str, Any], words: str) -> bool:
+    return any(words in each for each in body["evidence"])

@@ -236,6 +236,7 @@ def _watch_imported_mpi(log: Callable[[str], object]) -> None:
 
 
 def _start_mpi(watch: MpiWatch) -> None:
+    watch.record.from_start = _state.mpi_finder is not None
     _state.mpi = watch
     _begin_trace(watch.record)
     for each in [*_state.guards.values()]:

@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 import pytest
 
-from dap_mux.pure.insight.numerics.pace import Pace
+from dap_mux.pure.insight.numerics.pace import ROOTED, Pace
 from dap_mux.pure.insight.numerics.slow import (
     COLLECTION,
     FEWEST,
@@ -282,3 +282,9 @@ def test_a_hostile_answer_is_malformed(change: tuple[str, object]) -> None:
     msgspec.json.decode(of_rank(pace, ()), type=Pace)
     with pytest.raises(msgspec.ValidationError):
         msgspec.json.decode(of_rank(pace, [change]), type=Pace)
+
+
+@pytest.mark.parametrize("kind", ["broadcast", "Bcast", "gather", "Igatherv", "Ireduce", "Exscan"])
+def test_a_kind_whose_ranks_may_leave_early_aligns_no_clocks(kind: str) -> None:
+    assert ROOTED.fullmatch(kind)
+    assert not ROOTED.fullmatch("all" + kind)

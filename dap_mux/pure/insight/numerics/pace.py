@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -15,8 +16,7 @@ from msgspec import Struct
 from dap_mux.pure.insight.stack_tree import Frame
 from dap_mux.pure.rank_sets import RankId
 
-POINT_TO_POINT: Final = frozenset({"send", "recv"})
-ROOTED: Final = frozenset({"broadcast", "gather", "reduce", "scatter"})
+ROOTED: Final = re.compile(r"(?i)i?(broadcast|bcast|(gather|scatter)v?|reduce|(ex)?scan)")
 """Kinds that a rank may leave before the last one has entered: they align no clocks."""
 
 
@@ -135,10 +135,9 @@ def groups_of(paces: Mapping[RankId, Pace]) -> list[Group]:
 
 def _calls(pace: Pace) -> Iterator[tuple[tuple[str, list[int]], Call]]:
     for group, kind, line, number, began, ended in pace.calls:
-        if pace.kinds[kind] not in POINT_TO_POINT:
-            end = None if ended is None else pace.base + ended
-            call = Call(number, pace.kinds[kind], pace.lines[line], pace.base + began, end)
-            yield pace.groups[group], call
+        end = None if ended is None else pace.base + ended
+        call = Call(number, pace.kinds[kind], pace.lines[line], pace.base + began, end)
+        yield pace.groups[group], call
 
 
 def _aligned(
@@ -185,7 +184,7 @@ def _clocks(
             here = [calls[rank][number] for rank in calls if hosts[rank] == first]
             there = [calls[rank][number] for rank in calls if hosts[rank] == host]
             left, reached = _end(here), _end(there)
-            if left is None or reached is None or here[0].kind in ROOTED:
+            if left is None or reached is None or ROOTED.fullmatch(here[0].kind):
                 continue
             ahead.append(reached - left)
             low = max(call.began for call in there) - left

@@ -139,7 +139,7 @@ def turns_of(group: Group) -> list[Turn]:
             found.append(Turn(number, last, behind, max(0, behind - found[-1].behind), at))
         else:
             found.append(Turn(number, last, behind, behind, at))
-        if calls[last].kind in ROOTED:
+        if ROOTED.fullmatch(calls[last].kind):
             # gloo's root waits for one rank while it has let others go: it is late for that rank.
             held.update(waits)
         else:

@@ -18,7 +18,7 @@ from contextlib import suppress
 from typing import Any
 
 SWITCH = "dap_mux.rank.comm.switch"
-C10D = "torch.distributed.distributed_c10d"
+C10D, MPI = "torch.distributed.distributed_c10d", "mpi4py.MPI"
 MAX_CHARS = 60_000  # debugpy cuts longer results, and cut JSON is none
 MOST_CALLS = 900
 MOST_PAUSES = 10_000  # a forked child has the callback, and no thread that would take it away
@@ -27,7 +27,11 @@ SHORT_S, STUCK_S, LONG_S = 4.0, 8.0, 20.0
 ENOUGH = 24
 """Calls after which a short look is enough."""
 NO_RECORD = "its communication calls are not recorded: start the job by `dap-mux run --comm time`"
-NO_GROUP = "it does not use torch.distributed"
+NO_GROUP = "it uses neither torch.distributed nor mpi4py"
+NOT_FROM_START = (
+    "its calls of mpi4py are not recorded from its start, so they have no numbers: start the job "
+    "by `dap-mux run --comm time`"
+)
 NO_CALLS = "no communication call has begun during the look"
 
 
@@ -43,7 +47,7 @@ class Look(threading.Thread):
         self._groups = module(sent, "flight_recorder")
         self._libraries = self._stacks.library_folders()
         self._switch: Any = None
-        self._record: Any = None
+        self._records: list[Any] = []
         self._is_own = False  # the watch is there for this look only
         self._spots: dict[tuple[str, str, int, str], int] = {}
         self._samples: list[tuple[int, int, int]] = []
@@ -65,7 +69,8 @@ class Look(threading.Thread):
             self._end()
 
     def _begin(self) -> None:
-        if C10D not in sys.modules or not sys.modules[C10D].is_initialized():
+        has_torch = C10D in sys.modules and sys.modules[C10D].is_initialized()
+        if not has_torch and MPI not in sys.modules:
             self.problem = NO_GROUP
             return
         try:
@@ -73,11 +78,19 @@ class Look(threading.Thread):
         except ImportError:
             self.problem = NO_RECORD
             return
-        self._record = self._switch.record()
-        if self._record is None:
+        self._find_records()
+        if has_torch and self._switch.record() is None:
             # In the main thread, perhaps a moment later: it may wait in C.
             self._is_own = True
             self._switch.begin("time", self._failed)
+        elif not self._records:
+            self.problem = NOT_FROM_START
+
+    def _find_records(self) -> None:
+        """Take torch's record, and mpi4py's if all ranks have counted its calls alike."""
+        mpi = self._switch.mpi()
+        found = [self._switch.record(), mpi.record if mpi and mpi.record.from_start else None]
+        self._records = [record for record in found if record is not None]
 
     def _failed(self, problem: str) -> None:
         self._log = problem
@@ -87,17 +100,24 @@ class Look(threading.Thread):
         passed = 0.0
         while passed < SHORT_S or (passed < LONG_S and not self._has_enough()):
             time.sleep(INTERVAL_S if passed < SHORT_S else LATER_S)
-            self._record = self._record or self._switch.record()
+            if not self._records:
+                self._find_records()
             self._sample()
             passed = (self.ended - self.began) / 1e6
 
     def _has_enough(self) -> bool:
-        if self._record is None:
+        if not self._records:
             return True
-        began = [call for call in [*self._record.last] if call.began // 1000 >= self.began]
+        began = [call for call in self._last() if call.began // 1000 >= self.began]
         is_late = self.ended - self.began >= STUCK_S * 1e6
-        is_stuck = not began and any(call.is_open for call in [*self._record.kept.values()])
+        is_stuck = not began and any(call.is_open for call in self._kept())
         return (is_late and is_stuck) or len(began) >= ENOUGH
+
+    def _last(self) -> list[Any]:
+        return [call for record in self._records for call in [*record.last]]
+
+    def _kept(self) -> list[Any]:
+        return [call for record in self._records for call in [*record.kept.values()]]
 
     def _sample(self) -> None:
         walked = self._stacks.walk(False)
@@ -109,7 +129,7 @@ class Look(threading.Thread):
             self._ran = ran - self._had
             place = self._spots.setdefault(spot, len(self._spots))
             self._samples.append((self.ended, place, self._starved - starved))
-        for call in [*self._record.kept.values()] if self._record is not None else ():
+        for call in self._kept():
             if not call.ended and not call.is_open:
                 self._ends.setdefault(call, self.ended)
 
@@ -135,15 +155,16 @@ class Look(threading.Thread):
             gc.callbacks.remove(self._collects)
         if self._is_own and self._switch.mode() == "time":  # nobody has asked for another since
             self._switch.begin("off", self._failed)
-        if self._is_own and self._record is None:
+        if self._is_own and not self._records:
             self.problem = self.problem or self._log or NO_RECORD
 
     def told(self) -> dict[str, Any]:
         """Return the fields of `Pace`, in dap_mux/pure/insight/numerics/pace.py."""
         names = _Names(), _Names(), _Names()
-        calls = [*self._record.last] if self._record is not None else []
-        calls = [call for call in calls if call.kind not in ("send", "recv")][-MOST_CALLS:]
-        members = self._groups.members_of_groups(sys.modules[C10D]) if calls else {}
+        calls = [call for call in self._last() if not _is_between_two(call.kind)][-MOST_CALLS:]
+        members = {
+            group: call.ranks for group, call in {call.group: call for call in calls}.items()
+        }
         listed = [self._told(call, *names) for call in calls]
         if not self.problem and not any(call.began // 1000 >= self.began for call in calls):
             self.problem = NO_CALLS
@@ -155,9 +176,7 @@ class Look(threading.Thread):
             "ran": self._ran,
             "processors": _processors(),
             "problem": self.problem,
-            "groups": [
-                (self._groups.group_name(*one), members.get(one[0], [])) for one in names[0]
-            ],
+            "groups": [(self._group_name(*one), members[one]) for one in names[0]],
             "kinds": [*names[1]],
             "lines": [*names[2]],
             "calls": listed,
@@ -165,6 +184,11 @@ class Look(threading.Thread):
             "samples": [(at - self.began, *rest) for at, *rest in self._samples],
             "pauses": [(at - self.began, end - self.began) for at, end in self._pauses],
         }
+
+    def _group_name(self, name: str, description: str) -> str:
+        """Return a group's name; a communicator's description is its ranks."""
+        is_of_mpi = description.replace(",", "").isdigit()
+        return name if is_of_mpi else str(self._groups.group_name(name, description))
 
     def _told(self, call: Any, groups: Any, kinds: Any, lines: Any) -> tuple[Any, ...]:
         ended = call.ended // 1000 or self._ends.get(call) or (None if call.is_open else _now())
@@ -176,6 +200,11 @@ class Look(threading.Thread):
             call.began // 1000 - self.began,
             None if ended is None else ended - self.began,
         )
+
+
+def _is_between_two(kind: str) -> bool:
+    """Whether it is a kind of `send` or `recv`, of torch or of MPI."""
+    return "send" in kind.lower() or "recv" in kind.lower()
 
 
 class _Names(dict):  # type: ignore[type-arg]
