@@ -98,6 +98,14 @@ def test_each_call_is_seen_once_and_its_record_goes_without_a_trace() -> None:
     late, other = told(output, "late")
     assert late == other
     assert re.match(r"\d~", late["weight"])
+    inner = line(SCRIPTS / "comm_calls.py", "inner.backward()")
+    for places in told(output, "called"):
+        assert [each.rpartition("/")[2] for each in places] == 2 * [
+            f"comm_calls.py:{inner} backward"
+        ]
+    for later, at_once in told(output, "waits"):
+        assert later == at_once
+        assert len({*later[1].values()} - {"", "0"}) == 2
 
 
 def test_all_ways_to_communicate_are_seen_whole_and_change_nothing_in_any_mode() -> None:

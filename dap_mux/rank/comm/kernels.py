@@ -8,9 +8,9 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from dap_mux.rank.comm.looks import fingerprint, is_finite
+from dap_mux.rank.comm.looks import fingerprint_later, is_finite
 from dap_mux.rank.comm.operators import NONE, OPERATORS, tensors_in
-from dap_mux.rank.comm.record import C10D, Call, Record
+from dap_mux.rank.comm.record import C10D, Call, Record, outer_frame
 
 if TYPE_CHECKING:  # a rank may have Python 3.8
     from collections.abc import Callable
@@ -70,7 +70,7 @@ class Watch:
         at, record, redispatch = names.index("process_group"), self.record, overload.redispatch
 
         def kernel(keys: Any, *arguments: Any, **named: Any) -> Any:
-            call, caller = None, sys._getframe(1).f_code  # noqa: SLF001
+            call, caller = None, (outer_frame(1) or sys._getframe()).f_code  # noqa: SLF001
             try:
                 call = record.enter(name, at, arguments)
                 if self.mode != "time":
@@ -113,7 +113,7 @@ class Watch:
         if operator.input != NONE and (operator.root == NONE or self._is_root(operator, arguments)):
             inputs = [*tensors_in(arguments[operator.input])]
         if self.mode in ("hash", "take"):
-            call.inputs = [*map(fingerprint, inputs)]
+            call.inputs = [*map(fingerprint_later, inputs)]
             call.addresses = [int(tensor.data_ptr()) for tensor in inputs]
             if operator.output != NONE:
                 call.written = [*tensors_in(arguments[operator.output])]

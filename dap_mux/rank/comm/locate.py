@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 
 from dap_mux.rank.comm.looks import can_look, unseen
 from dap_mux.rank.comm.operators import tensors_in
-from dap_mux.rank.comm.record import place_of
+from dap_mux.rank.comm.record import place_of, users_frame
 
 if TYPE_CHECKING:  # a rank may have Python 3.8
     from collections.abc import Callable, Iterable, Iterator
@@ -154,7 +154,7 @@ class Locator:
         if number not in self._lines:
             if len(self._lines) > MAX_KEPT:
                 self._lines.clear()
-            self._lines[number] = place_of(sys._getframe(3)), self._module()  # noqa: SLF001
+            self._lines[number] = place_of(users_frame(3)), self._module()
 
     def _look(
         self, schema: _Schema, node: Any, arguments: Any, named: dict[str, Any], result: Any
@@ -208,7 +208,7 @@ class Locator:
 
     def _new(self, schema: _Schema, node: Any, counts: tuple[int, int, int]) -> Origin:
         self._order += 1
-        place = place_of(sys._getframe(5))  # noqa: SLF001
+        place = place_of(users_frame(5))
         made = Origin(self._order, self.step, schema.name, place, self._module())
         made.counts = counts
         if node is not None:

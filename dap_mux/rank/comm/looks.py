@@ -1,4 +1,8 @@
-"""What is said of a tensor on the CPU: whether it is finite, or a hash of its bytes."""
+"""What is said of a tensor: whether it is finite, or a hash of its bytes.
+
+Of one on an NVIDIA GPU both are reduced there. Whether it is finite is waited for, before it is
+sent; a hash is on its way, behind what its stream does already, until somebody asks for it.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +11,13 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from hashlib import blake2b
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+if TYPE_CHECKING:  # a rank may have Python 3.8
+    from collections.abc import Callable
+
+CPU, GPUS = ("cpu",), ("cuda",)
+"""The kinds of devices that are looked at."""
 SMALL = 16384
 """Bytes of a tensor that is hashed as it is: as fast as two sums are to begin (measured)."""
 BLOCK = 64
@@ -18,6 +27,26 @@ SAMPLED = 16
 PART, PARTS = 4096, 8
 """Bytes of the pieces, of which a hash of one part in so many takes in each eighth."""
 IN_PART = PART // (8 * BLOCK)
+
+
+class Later:
+    """A hash whose bytes come from a GPU: `str` waits for them. `arrive`: waits until they have.
+
+    `prefix`: what its text begins with.
+    """
+
+    __slots__ = ("_arrive", "_bytes", "_found", "prefix")
+
+    def __init__(self, coming: Any, arrive: Callable[[], object]) -> None:
+        self._bytes, self._arrive = coming, arrive
+        self._found = self.prefix = ""
+
+    def __str__(self) -> str:
+        if not self._found:
+            self._arrive()
+            self._found = blake2b(_bytes(self._bytes), digest_size=8).hexdigest()
+            self._bytes = None
+        return self.prefix + self._found
 
 
 @contextmanager
@@ -41,9 +70,14 @@ def unseen() -> Iterator[Any]:
 
 
 def can_look(tensor: Any) -> bool:
-    """Whether its bytes are in this process's memory."""
-    plain = tensor.device.type == "cpu" and tensor.layout is sys.modules["torch"].strided
-    return bool(plain and tensor.untyped_storage().nbytes() >= tensor.nbytes)  # FSDP frees some
+    """Whether its elements can be read now: not while a GPU's work is captured for a graph."""
+    torch: Any = sys.modules["torch"]
+    kind = tensor.device.type
+    if kind not in CPU + GPUS or tensor.layout is not torch.strided:
+        return False
+    if tensor.untyped_storage().nbytes() < tensor.nbytes:  # FSDP frees some
+        return False
+    return kind in CPU or not torch.cuda.is_current_stream_capturing()
 
 
 def is_finite(tensor: Any) -> bool:
@@ -58,13 +92,13 @@ def is_finite(tensor: Any) -> bool:
         return bool(torch.isfinite(seen.sum()) or torch.isfinite(seen).all())
 
 
-def fingerprint_of_part(tensor: Any, turn: int) -> str:
+def fingerprint_of_part(tensor: Any, turn: int) -> str | Later:
     """Return the turn and a hash of one part in PARTS of a large tensor's bytes: `3~` and digits.
 
     Which part follows from the turn: after PARTS turns, each byte has counted.
     """
     if tensor.nbytes < PARTS * PART or not can_look(tensor):
-        return fingerprint(tensor)
+        return fingerprint_later(tensor)
     with unseen() as torch:
         flat, turn = _aligned(_flat(torch, tensor)), turn % PARTS
         whole = flat.numel() // PART * PART
@@ -72,11 +106,20 @@ def fingerprint_of_part(tensor: Any, turn: int) -> str:
         sums = [pieces.sum(2), pieces[:: SAMPLED // IN_PART, 0].sum(0)]  # no copy of the pieces
         rest = [flat[whole:]] if turn == 0 else []
         part = torch.cat([*(each.view(-1).view(torch.uint8) for each in sums), *rest])
-        return f"{turn}~{fingerprint(part)}"
+        found = fingerprint_later(part)
+        if isinstance(found, str):
+            return f"{turn}~{found}"
+        found.prefix = f"{turn}~"
+        return found
 
 
 def fingerprint(tensor: Any) -> str:
-    """Return 16 hexadecimal digits that depend on its bytes and their order; "" where it cannot.
+    """Return 16 hexadecimal digits that depend on its bytes and their order; "" where it cannot."""
+    return str(fingerprint_later(tensor))
+
+
+def fingerprint_later(tensor: Any) -> str | Later:
+    """Return a hash, which waits for no GPU.
 
     A large tensor's bytes are added as 64-bit numbers in blocks, whose sums are hashed likewise:
     3.2 M floats that are in no cache take 0.45 ms, their plain sum, which would not tell their
@@ -86,17 +129,31 @@ def fingerprint(tensor: Any) -> str:
         return ""
     with unseen() as torch:
         flat = _flat(torch, tensor)
-        hashed = blake2b(digest_size=8)
+        parts = []
         if flat.numel() > SMALL:
             flat = _aligned(flat)
         while flat.numel() > SMALL:
             whole = flat.numel() // (8 * BLOCK) * 8 * BLOCK
             blocks = flat[:whole].view(torch.int64).view(-1, BLOCK)
-            hashed.update(_bytes(flat[whole:]))
-            hashed.update(_bytes(blocks[::SAMPLED].sum(0).view(torch.uint8)))
+            parts += [flat[whole:], blocks[::SAMPLED].sum(0).view(torch.uint8)]
             flat = blocks.sum(1).view(torch.uint8)
-        hashed.update(_bytes(flat))
+        parts.append(flat)
+        if tensor.device.type in GPUS:
+            return Later(*_on_their_way(torch, torch.cat(parts)))
+        hashed = blake2b(digest_size=8)
+        for each in parts:
+            hashed.update(_bytes(each))
         return hashed.hexdigest()
+
+
+def _on_their_way(torch: Any, there: Any) -> tuple[Any, Callable[[], object]]:
+    """Copy bytes from a GPU to memory that it writes to itself; return them, and what waits."""
+    with torch.cuda.device(there.device):
+        here = torch.empty(there.numel(), dtype=torch.uint8, pin_memory=True)
+        here.copy_(there, non_blocking=True)
+        copied = torch.cuda.Event()
+        copied.record()
+    return here, copied.synchronize
 
 
 def digest(value: Any) -> str:
@@ -125,7 +182,7 @@ def memory_of(tensor: Any) -> memoryview:
 
     The memory of a GPU, or a storage that FSDP has freed, must not be read.
     """
-    if not can_look(tensor):
+    if tensor.device.type not in CPU or not can_look(tensor):
         raise ValueError(f"a tensor on {tensor.device} is not in the memory of this process")
     with unseen() as torch:
         flat = _flat(torch, tensor)

@@ -16,7 +16,7 @@ from dap_mux.rank.comm import mpi, session, switch
 from dap_mux.rank.comm.locate import Locator, Origin, counts_of
 from dap_mux.rank.comm.looks import is_finite
 from dap_mux.rank.comm.operators import tensors_in
-from dap_mux.rank.comm.record import Call, place_of, user_frame
+from dap_mux.rank.comm.record import Call, in_backward, place_of, users_frame
 from dap_mux.rank.ready import say
 
 if TYPE_CHECKING:  # a rank may have Python 3.8
@@ -123,7 +123,7 @@ class _Guard:
 
     def _sends(self, call: Call, bad: list[Any]) -> None:
         nan, infinite, of = counts_of(bad)
-        backward = _in_backward()
+        backward = in_backward()
         # A buffer that masks attention is infinite, and sent to all.
         if (call.kind == "broadcast" and not nan) or (backward and _is_scaling()):
             return
@@ -187,7 +187,7 @@ class _Guard:
 
     def _tell(self, step: int, text: str, made: str = "") -> None:
         """Say it, and suspend this thread where somebody debugs it. `step`: or number of a call."""
-        frame = user_frame(sys._getframe()) or sys._getframe()  # noqa: SLF001
+        frame = users_frame() or sys._getframe()  # noqa: SLF001
         body = {"text": text, "step": step, "place": place_of(frame), "made": made}
         if session.tell(EVENT, body):
             session.suspend(frame, NotFinite(text))
@@ -211,10 +211,6 @@ def _made(origin: Origin) -> str:
     if origin.backward:
         text += f"; backward called at {origin.backward}"
     return text + (f"; its inputs: {'; '.join(origin.inputs)}" if origin.inputs else "")
-
-
-def _in_backward() -> bool:
-    return bool(sys.modules["torch"]._C._current_graph_task_id() != -1)  # noqa: SLF001
 
 
 def _is_scaling() -> bool:

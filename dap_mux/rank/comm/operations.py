@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from dap_mux.rank.comm.locate import WRAPPERS
 from dap_mux.rank.comm.looks import fingerprint
 from dap_mux.rank.comm.operators import tensors_in
-from dap_mux.rank.comm.record import place_of
+from dap_mux.rank.comm.record import place_of, users_frame
 
 if TYPE_CHECKING:  # a rank may have Python 3.8
     from collections.abc import Callable
@@ -53,8 +53,7 @@ class Operations:
             return function(*arguments, **named)
         try:
             before = [[fingerprint(each) for each in _tensors(one)] for one in values]
-            frame = sys._getframe(2)  # noqa: SLF001
-            line = self._line(function, place_of(frame), values)
+            line = self._line(function, place_of(users_frame(2)), values)
         except Exception as error:  # noqa: BLE001  (the program goes on)
             self._fails(error)
             return function(*arguments, **named)

@@ -11,7 +11,7 @@ from collections import deque
 from itertools import count
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from dap_mux.rank.comm.looks import fingerprint
+from dap_mux.rank.comm.looks import Later, fingerprint_later
 from dap_mux.rank.comm.operators import NONE, OPERATORS, tensors_in
 
 if TYPE_CHECKING:  # a rank may have Python 3.8
@@ -58,8 +58,8 @@ class Call:
         self.returned = False
         self.work: Any = None
         self.addresses: list[int] = []
-        self.inputs: list[str] = []
-        self.outputs: list[str] = []
+        self.inputs: list[str | Later] = []
+        self.outputs: list[str | Later] = []
         self.written: list[Any] = []
 
     @property
@@ -87,7 +87,7 @@ class Call:
         """Hash what has been written, where `looks`, and let go of it."""
         written, self.written = self.written, []
         if looks and written:
-            self.outputs = [*map(fingerprint, written)]
+            self.outputs = [*map(fingerprint_later, written)]
 
 
 def ranks_of(group: str) -> list[int]:
@@ -157,7 +157,7 @@ class Record:
         return order
 
     def _add(self, order: int, key: tuple[str, bool], call: C) -> C:
-        call.place = place_of(sys._getframe(3))  # noqa: SLF001
+        call.place = place_of(users_frame(3))
         call.step = self.step
         self.newest[key] = self.kept[order] = call
         self.last.append(call)
@@ -251,6 +251,35 @@ def user_frame(frame: FrameType | None) -> FrameType | None:
             return frame
         frame, left = frame.f_back, left - 1
     return None
+
+
+def outer_frame(depth: int) -> FrameType | None:
+    """Return the frame so many calls out of the caller's.
+
+    Where C++ has called, as autograd's threads for GPUs do, the main thread's, which waits for it.
+    """
+    try:
+        return sys._getframe(depth + 1)  # noqa: SLF001
+    except ValueError:
+        return sys._current_frames().get(threading.main_thread().ident or 0)  # noqa: SLF001
+
+
+def users_frame(depth: int = 0) -> FrameType | None:
+    """Return the innermost frame of the user's code, from so many calls out of the caller's.
+
+    In a thread of autograd it is that of the main thread, which waits in `backward()`.
+    """
+    found = user_frame(outer_frame(depth + 1))
+    is_main = threading.current_thread() is threading.main_thread()
+    if found is None and not is_main and in_backward():
+        found = user_frame(sys._current_frames().get(threading.main_thread().ident or 0))  # noqa: SLF001
+    return found
+
+
+def in_backward() -> bool:
+    """Whether autograd has called this thread."""
+    torch: Any = sys.modules.get("torch")
+    return torch is not None and torch._C._current_graph_task_id() != -1  # noqa: SLF001
 
 
 def place_of(frame: FrameType | None) -> str:

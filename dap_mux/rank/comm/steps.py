@@ -9,7 +9,15 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from dap_mux.rank.comm.line import Line
-from dap_mux.rank.comm.looks import can_look, digest, fingerprint, fingerprint_of_part, unseen
+from dap_mux.rank.comm.looks import (
+    Later,
+    can_look,
+    digest,
+    fingerprint,
+    fingerprint_later,
+    fingerprint_of_part,
+    unseen,
+)
 from dap_mux.rank.comm.record import place_of, user_frame
 from dap_mux.rank.comm.sums import sums_of
 
@@ -25,7 +33,7 @@ DDP = "DistributedDataParallel"
 
 
 class Step:
-    """One step. `before`, `gradients`, `after`: hashes by the names of parameters.
+    """One step. `before`, `gradients`, `after`: hashes by the names of parameters, when it is over.
 
     `before`: the parameters before it, of an optimizer's first step, or all if asked. `place`:
     where `step()` was called. A name ends in `@1` or the like where its rank has only that shard.
@@ -44,9 +52,9 @@ class Step:
         self.number = number
         self.optimizer = optimizer
         self.place = place
-        self.before: dict[str, str] = {}
-        self.gradients: dict[str, str] = {}
-        self.after: dict[str, str] = {}
+        self.before: dict[str, Any] = {}
+        self.gradients: dict[str, Any] = {}
+        self.after: dict[str, Any] = {}
         self.tensors: dict[str, int] = {}
         self.constant: list[str] = []
         self.groups: dict[str, str] = {}
@@ -100,7 +108,7 @@ class Steps:
                 if is_first or self.whole:
                     now.before = {name: _hash(each) for name, each in parameters}
                 given = [(name, each.grad) for name, each in parameters if each.grad is not None]
-                now.gradients = {name: _hash_or_zero(gradient) for name, gradient in given}
+                now.gradients = {name: _with_zero(gradient) for name, gradient in given}
                 now.tensors = {name: _address(gradient) for name, gradient in given}
                 if self.sums:
                     now.sums["before"] = _sums(parameters if is_first else [])
@@ -155,6 +163,8 @@ class Steps:
     def _over(self, now: Step, frame: FrameType | None) -> None:
         for text in self.equal if frame is not None else ():
             self._evaluate(text, now, frame)
+        for hashes in (now.before, now.gradients, now.after):
+            hashes.update((name, _settled(found)) for name, found in [*hashes.items()])
         self.last.append(now)
         self._record.step += 1
         for tell in [*self.ended]:
@@ -166,7 +176,7 @@ class Steps:
         except Exception as error:  # noqa: BLE001  (the user's expression; the program goes on)
             now.failed[text] = f"{type(error).__name__}: {error}"
 
-    def _after(self, parameter: Any, turn: int) -> str:
+    def _after(self, parameter: Any, turn: int) -> str | Later:
         """Return the hash of a parameter after a step; of one of DDP's, a part at each turn.
 
         All of it would cost as much as the gradients do, which say the same but for what is done
@@ -255,9 +265,9 @@ def _local(tensor: Any) -> Any:
     return tensor.to_local() if hasattr(tensor, "to_local") else tensor
 
 
-def _hash(tensor: Any) -> str:
+def _hash(tensor: Any) -> str | Later:
     with unseen():
-        return fingerprint(_local(tensor))
+        return fingerprint_later(_local(tensor))
 
 
 def _sums(named: list[tuple[str, Any]]) -> dict[str, list[float]]:
@@ -267,14 +277,21 @@ def _sums(named: list[tuple[str, Any]]) -> dict[str, list[float]]:
 _zeros: dict[tuple[Any, Any], str] = {}
 
 
-def _hash_or_zero(tensor: Any) -> str:
-    """Return "0" for one whose elements are all 0: equal ones say nothing."""
-    found, local = _hash(tensor), _local(tensor)
+def _with_zero(tensor: Any) -> tuple[str | Later, str]:
+    """Return its hash, and that of one like it whose elements are all 0."""
+    local = _local(tensor)
     key = local.shape, local.dtype
-    if found and key not in _zeros:
+    if key not in _zeros:
         with unseen() as torch:
             _zeros[key] = fingerprint(torch.zeros(local.shape, dtype=local.dtype))
-    return "0" if found and found == _zeros[key] else found
+    return _hash(tensor), _zeros[key]
+
+
+def _settled(found: str | Later | tuple[str | Later, str]) -> str:
+    """Return a hash, "0" for one whose elements are all 0: equal ones say nothing."""
+    of, zero = found if isinstance(found, tuple) else (found, None)
+    text = str(of)
+    return "0" if text and text == zero else text
 
 
 def _address(tensor: Any) -> int:

@@ -25,7 +25,7 @@ def sums_of(tensor: Any) -> list[float]:
         local, begin = _part(tensor)
         if local is None or not local.is_floating_point() or not can_look(local):
             return []
-        total = torch.zeros(6, dtype=torch.float64)
+        total = torch.zeros(6, dtype=torch.float64, device=local.device)
         total[0] = local.numel()
         rows = local.detach() if local.dim() else local.detach().reshape(1)
         most = max(1, BLOCK * len(rows) // max(1, local.numel()))
@@ -52,10 +52,11 @@ def _part(tensor: Any) -> tuple[Any, list[int]]:
 
 def _projected(torch: Any, part: Any, begin: list[int]) -> Any:
     """Multiply by a wave along each dimension whose frequency grows: it has all frequencies."""
+    there: dict[str, Any] = {"dtype": torch.float64, "device": part.device}
     for dim in reversed(range(part.dim())):
-        at = torch.arange(begin[dim], begin[dim] + part.shape[dim], dtype=torch.float64)
-        phases = torch.tensor(PHASES, dtype=torch.float64)
-        waves = 2**0.5 * torch.cos(torch.outer(at * at, phases) + dim + torch.arange(4))
+        at = torch.arange(begin[dim], begin[dim] + part.shape[dim], **there)
+        phases, turns = torch.tensor(PHASES, **there), torch.arange(4, **there)
+        waves = 2**0.5 * torch.cos(torch.outer(at * at, phases) + dim + turns)
         if dim == len(begin) - 1:
             part = (part @ waves.to(part.dtype)).double()
         else:

@@ -112,7 +112,7 @@ def plain(line: dict[str, Any] | Call) -> dict[str, Any]:
         "shape": line.shape,
         "dtype": str(line.dtype or ""),
         "place": line.place,
-        "inputs": line.inputs,
-        "outputs": line.outputs,
+        "inputs": [*map(str, line.inputs)],
+        "outputs": [*map(str, line.outputs)],
         "tensors": line.addresses,
     }

@@ -195,7 +195,7 @@ def _json(order: int, call: Call, outputs: list[list[Any]], more: dict[str, Any]
         "place": call.place,
         "step": call.step,
         "main": is_main(),
-        "sent": call.inputs,
+        "sent": [*map(str, call.inputs)],
         "outputs": outputs,
         **more,
     }

@@ -96,6 +96,65 @@ def looked_at_late() -> dict[str, str]:
     return after
 
 
+class Within(torch.autograd.Function):
+    """Its backward pass has another one in it, and so on, until the innermost sends gradients."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, value: torch.Tensor, depth: int, loss: list[torch.Tensor]
+    ) -> torch.Tensor:
+        ctx.depth, ctx.loss = depth, loss
+        return value.clone()
+
+    @staticmethod
+    def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor, None, None]:
+        with torch.enable_grad():
+            inner = ctx.loss[0] if ctx.depth == 0 else within(ctx.depth - 1, ctx.loss)
+        inner.backward()
+        return gradient, None, None
+
+
+def within(depth: int, loss: list[torch.Tensor]) -> Any:
+    """Return a value whose backward pass has that of a loss in it."""
+    apply: Any = Within.apply
+    return apply(torch.ones((), requires_grad=True), depth, loss)
+
+
+def called_by_autograd() -> list[str]:
+    """Have C++ make a call in a thread of its own, as with a GPU; return where it was, by depth.
+
+    autograd takes another thread for the 61st pass within another.
+    """
+    places = []
+    model = DistributedDataParallel(nn.Linear(4, 2))
+    for depth in (59, 60):
+        model.zero_grad()
+        within(depth, [model(torch.ones(3, 4)).sum()]).backward()
+        places.append(comm.record().last[-1].place)
+    return places
+
+
+def as_of_a_gpu(waits: bool) -> list[Any]:
+    """Train a step; return its hashes. `waits`: they come as those of a GPU do."""
+    looks: Any = import_module("dap_mux.rank.comm.looks")
+    gpus, way = looks.GPUS, looks._on_their_way
+    if waits:
+        looks.GPUS = ("cpu",)
+        looks._on_their_way = lambda _, there: (there.clone(), lambda: None)
+    torch.manual_seed(3)
+    model = DistributedDataParallel(nn.Linear(256, 256))
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    comm.begin("hash", print)
+    model(torch.ones(2, 256) + rank).square().sum().backward()
+    dist.all_reduce(torch.ones(4))
+    optimizer.step()
+    step, record = comm.steps().last[-1], comm.record()
+    calls = [[call.kind, *map(str, call.inputs), *map(str, call.outputs)] for call in record.last]
+    comm.end()
+    looks.GPUS, looks._on_their_way = gpus, way
+    return [step.before, step.gradients, ["~" in found for found in step.after.values()], calls]
+
+
 dist.init_process_group("gloo")
 rank = dist.get_rank()
 comm.begin("time", print)  # in a process that runs already
@@ -125,6 +184,7 @@ if rank == 0:
     turns = [turn for turn in range(9) if part(whole, turn) != part(others[0], turn)]
     end = [turn for turn in range(8) if part(whole, turn) != part(others[2], turn)]
     tell("parts", [turns, end, part(whole, 9) == part(whole.clone(), 1)])
+tell("called", called_by_autograd())
 comm.end()
 count = len(calls)
 dist.all_reduce(tensor)
@@ -133,4 +193,5 @@ kernels = has_kernel("c10d::allreduce_", "BackendSelect")
 finders = sum(type(each).__module__ == comm.__name__ for each in sys.meta_path)
 tell("after", [len(calls) - count, kernels, finders, comm.record() is None])
 tell("late", looked_at_late())
+tell("waits", [as_of_a_gpu(True), as_of_a_gpu(False)])
 dist.destroy_process_group()
