@@ -53,6 +53,14 @@ async def stopped(client: DapClient) -> tuple[list[Json], int]:
     return rows, steps[0]
 
 
+async def runs_on(run: Command, client: DapClient, rows: list[Json]) -> None:
+    """Let all ranks go: the job ends as it should, and nothing more is said."""
+    for row in rows:
+        await client.request("continue", {"threadId": row["threadId"]})
+    assert (await run.ends(within=ENDS_S)).code == 0
+    assert len(told(client)) == 1
+
+
 async def test_a_missed_exchange_of_gradients_stops_all_after_the_same_step(user: User) -> None:
     run, client = await start(user, "--catch-diverged", PART="sync")
     rows, step = await stopped(client)
@@ -71,10 +79,7 @@ async def test_a_missed_exchange_of_gradients_stops_all_after_the_same_step(user
     linked = [body["line"] for body in bodies(client, "output") if body["output"] == said]
     assert len(linked) == 1
     assert SCRIPT.read_text("utf-8").splitlines()[linked[0] - 1]
-    for row in rows:
-        await client.request("continue", {"threadId": row["threadId"]})
-    assert (await run.ends(within=ENDS_S)).code == 0
-    assert len(told(client)) == 1
+    await runs_on(run, client, rows)
 
 
 async def test_a_healthy_job_runs_to_its_end(user: User) -> None:
@@ -100,10 +105,7 @@ async def test_ranks_stop_where_a_run_that_was_recorded_had_other_values(user: U
         assert re.match(expected, row["why"]), row
     (said,) = told(client)
     assert f"; ranks stop after step {step}; " in said
-    for row in rows:
-        await client.request("continue", {"threadId": row["threadId"]})
-    assert (await run.ends(within=ENDS_S)).code == 0
-    assert len(told(client)) == 1
+    await runs_on(run, client, rows)
 
 
 async def test_ranks_stop_where_an_expression_differs(user: User) -> None:
@@ -114,10 +116,7 @@ async def test_ranks_stop_where_an_expression_differs(user: User) -> None:
     for row in rows:
         expected = f"step 4, rank 1: `{text}` differs after a step, and is said to be equal, at "
         assert row["why"].startswith(expected), row
-    for row in rows:
-        await client.request("continue", {"threadId": row["threadId"]})
-    assert (await run.ends(within=ENDS_S)).code == 0
-    assert len(told(client)) == 1
+    await runs_on(run, client, rows)
 
 
 async def test_it_is_switched_on_in_a_job_that_runs_and_left_again(

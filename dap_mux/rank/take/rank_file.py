@@ -56,7 +56,7 @@ MAX_PARTS = 256
 """The system takes 1,024 at once."""
 Buffer = Union[bytes, memoryview]  # noqa: UP007  (a rank may have Python 3.8)
 MAX_PACKED = 1 << 31
-"""What a block may unpack to."""
+"""The most bytes that a block may unpack to."""
 CALL_PLACE, STEP_PLACE, LAST = "call", "step", "last"
 PLACE = re.compile(r"(?:(call|step)[: ])?(\d{1,12})")
 OF_RANK = re.compile(r"@(\d{1,7})\Z")
