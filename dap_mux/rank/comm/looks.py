@@ -1,7 +1,7 @@
-"""What is said of a tensor: whether it is finite, or a hash of its bytes.
+"""Tells of a tensor whether it is finite, or a hash of its bytes.
 
-Of one on an NVIDIA GPU both are reduced there. Whether it is finite is waited for, before it is
-sent; a hash is on its way, behind what its stream does already, until somebody asks for it.
+A tensor on an NVIDIA GPU is reduced there. The check for finite values waits for the GPU before
+the tensor is sent; a hash is queued on the stream, and waited for only where somebody reads it.
 """
 
 from __future__ import annotations

@@ -261,7 +261,7 @@ def outer_frame(depth: int) -> FrameType | None:
     try:
         return sys._getframe(depth + 1)  # noqa: SLF001
     except ValueError:
-        return sys._current_frames().get(threading.main_thread().ident or 0)  # noqa: SLF001
+        return _main_frame()
 
 
 def users_frame(depth: int = 0) -> FrameType | None:
@@ -270,10 +270,11 @@ def users_frame(depth: int = 0) -> FrameType | None:
     In a thread of autograd it is that of the main thread, which waits in `backward()`.
     """
     found = user_frame(outer_frame(depth + 1))
-    is_main = threading.current_thread() is threading.main_thread()
-    if found is None and not is_main and in_backward():
-        found = user_frame(sys._current_frames().get(threading.main_thread().ident or 0))  # noqa: SLF001
-    return found
+    return user_frame(_main_frame()) if found is None and in_backward() else found
+
+
+def _main_frame() -> FrameType | None:
+    return sys._current_frames().get(threading.main_thread().ident or 0)  # noqa: SLF001
 
 
 def in_backward() -> bool:
