@@ -164,11 +164,11 @@ async def debugger_for(processes: Iterable[RunningPython]) -> str:
     return await working_debugger()
 
 
-async def bring_debugpy(process: RunningPython, host: str, port: int, debugger: str) -> int:
-    """Inject debugpy, preferably on `port`; return the actual port. Raises `DapMuxError`."""
+async def bring_debugpy(process: RunningPython, host: str, debugger: str) -> int:
+    """Inject debugpy; return the port that it listens on. Raises `DapMuxError`."""
     with tempfile.TemporaryFile() as log:
         injector = subprocess.Popen(  # noqa: ASYNC220  (starting does not wait)
-            injector_command(process, host, port, debugger),
+            injector_command(process, host, debugger),
             env=injector_environment(process, os.environ),
             cwd="/",  # where -m finds nothing that somebody has left for us
             stdin=subprocess.DEVNULL,
@@ -192,8 +192,11 @@ async def bring_debugpy(process: RunningPython, host: str, port: int, debugger: 
                 injector.returncode = 0  # otherwise `Popen` warns that it still runs
 
 
-def injector_command(process: RunningPython, host: str, port: int, debugger: str) -> list[str]:
+def injector_command(process: RunningPython, host: str, debugger: str) -> list[str]:
     """Return the command line. `sys.remote_exec` needs the same Python version on both sides.
+
+    debugpy takes any port. A native debugger needs seconds before debugpy listens: a port that was
+    free at first may be another session's by then, and nobody but the program would hear of it.
 
     Raises Refused where that would be a program that others can have made.
     """
@@ -206,7 +209,7 @@ def injector_command(process: RunningPython, host: str, port: int, debugger: str
         python,
         *module_command(module),
         "--listen",
-        f"{host}:{port}",
+        f"{host}:0",
         "--pid",
         str(process.pid),
     ]

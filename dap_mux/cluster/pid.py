@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-import socket
 from collections.abc import AsyncIterator, Sequence
 from typing import Final
 
@@ -15,7 +14,7 @@ import anyio
 
 from dap_mux.cluster.injection import bring_debugpy, debugger_for
 from dap_mux.cluster.python_process import RunningPython, ranks_among, refuse_to_trace
-from dap_mux.cluster.records import FIRST_PORT, LAST_PORT, RankRecord
+from dap_mux.cluster.records import RankRecord
 from dap_mux.cluster.source import Description, SourceSpec, reach_directly
 from dap_mux.pure.errors import DapMuxError, UsageError
 
@@ -85,20 +84,16 @@ async def _bring_all(processes: Sequence[RunningPython]) -> dict[RunningPython, 
 
     side_by_side = anyio.CapacityLimiter(os.cpu_count() or 1)
 
-    async def bring(process: RunningPython, port: int) -> None:
+    async def bring(process: RunningPython) -> None:
         async with side_by_side:
             try:
-                ports[process] = await bring_debugpy(process, HOST, port, debugger)
+                ports[process] = await bring_debugpy(process, HOST, debugger)
             except DapMuxError as error:
                 errors[process] = error
 
-    wanted: set[int] = set()
     async with anyio.create_task_group() as tasks:
-        for place, process in enumerate(processes):
-            rank = process.place.rank
-            port = _free_port(FIRST_PORT + (place if rank is None else rank), wanted)
-            wanted.add(port)
-            tasks.start_soon(bring, process, port)
+        for process in processes:
+            tasks.start_soon(bring, process)
     for process in processes:
         if process in errors:
             raise errors[process]
@@ -117,19 +112,3 @@ def _record(process: RunningPython, port: int | None) -> RankRecord:
         coords=place.coords,
         ready=True,
     )
-
-
-def _free_port(first: int, taken: set[int]) -> int:
-    """Return the first free port from `first` on; another program may still take it first."""
-    for port in range(first, LAST_PORT + 1):
-        if port in taken:
-            continue
-        with socket.socket() as probe:
-            # As debugpy's listener does: a port in TIME_WAIT counts as free.
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind((HOST, port))
-            except OSError:
-                continue
-        return port
-    raise DapMuxError(f"no free port from {first} on at {HOST}")

@@ -65,7 +65,7 @@ class RunningPython:
     def listening_port(self) -> int | None:
         """The port of its debugpy's adapter, a separate process; None without one.
 
-        It is the adapter whose internal port the process is connected to.
+        It is the adapter that listens on two: the process is connected to the internal one.
         """
         mine = procfs.socket_inodes(self.pid)
         rows: list[procfs.TcpSocket] = []
@@ -73,12 +73,12 @@ class RunningPython:
             rows += procfs.tcp_sockets(self.pid)
         connected = (row for row in rows if row.state == procfs.ESTABLISHED and row.inode in mine)
         remote = {row.remote_port for row in connected}
-        listeners = (row for row in rows if row.state == procfs.LISTEN)
-        inner = {row.inode for row in listeners if row.port in remote}
-        for adapter, arguments in _adapters():
-            if inner & procfs.socket_inodes(adapter):
-                with suppress(ValueError, IndexError):
-                    return int(arguments[arguments.index("--port") + 1])
+        listeners = {row.inode: row.port for row in rows if row.state == procfs.LISTEN}
+        inner = {inode for inode, port in listeners.items() if port in remote}
+        for adapter in _adapters():
+            own = procfs.socket_inodes(adapter)
+            if inner & own:
+                return next((listeners[inode] for inode in own & listeners.keys() - inner), None)
         return None
 
 
@@ -137,11 +137,11 @@ def _ptrace_scope() -> int:
     return procfs.kernel_setting("yama/ptrace_scope") or 0
 
 
-def _adapters() -> Iterator[tuple[int, tuple[str, ...]]]:
+def _adapters() -> Iterator[int]:
     for pid in procfs.pids():
         arguments = procfs.command_line(pid) or ()
         if any(argument.endswith("debugpy/adapter") for argument in arguments):
-            yield pid, arguments
+            yield pid
 
 
 # The ranks among processes that a user has named, and among those that they have started.

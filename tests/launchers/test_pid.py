@@ -163,6 +163,22 @@ def goes_on(process: subprocess.Popen[str]) -> None:
     assert (out, process.returncode) == ("went on 42\n", 0)
 
 
+async def test_two_sessions_at_once(user: User) -> None:
+    """A port that both have seen free was taken by one, before the other's debugpy was in."""
+    if shutil.which("gdb") is None and shutil.which("lldb") is None:
+        pytest.skip("no native debugger is here: tests/launchers/install gdb lldb")
+    with one_that_waits(user) as one, one_that_waits(user) as other:
+        sessions = [await user.start("attach", f"pid:{each.pid}") for each in (one, other)]
+        for session, process in zip(sessions, (one, other), strict=True):
+            client = await joined(session, timeout=2 * LIMIT)
+            (entry,) = await listed(client, "state", "running", within=2 * LIMIT)
+            assert entry["pid"] == process.pid
+            await client.disconnect()
+            await released(session)
+        goes_on(one)
+        goes_on(other)
+
+
 async def test_lldb_goes_in_where_gdb_cannot_write_registers(user: User, tmp_path: Path) -> None:
     path = path_with(tmp_path / "bin", "failing-gdb", "lldb")
     with one_that_waits(user) as process:

@@ -242,8 +242,8 @@ async def joined(
     **handshake: Any,
 ) -> DapClient:
     """A client that has attached to the session of a command; see `handshake` for the rest."""
-    client = await command.client(name, all_answered=all_answered)
     how = {"timeout": LIMIT, **handshake}
+    client = await command.client(name, all_answered=all_answered, within=how["timeout"])
     await client.handshake(attach, breakpoints=breakpoints, **how)
     return client
 

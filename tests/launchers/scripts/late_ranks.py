@@ -34,7 +34,8 @@ def of_ray() -> Iterator[list[int]]:
         def pid(self) -> int:
             return os.getpid()
 
-    actor = ray.remote(num_cpus=0, max_restarts=1, max_task_retries=1)(Worker)
+    # A call may meet its actor dying, and again not yet restarted: one try more was not enough.
+    actor = ray.remote(num_cpus=0, max_restarts=1, max_task_retries=-1)(Worker)
     ray.init(num_cpus=2, object_store_memory=80_000_000, include_dashboard=False)
     begun(ray.get_runtime_context().gcs_address)
     workers = [actor.remote() for _ in range(RANKS)]

@@ -75,14 +75,14 @@ class Command:
         """Where its session file is while it serves."""
         return self.user.sessions / f"{self.process.pid}.json"
 
-    async def session(self) -> Json:
+    async def session(self, within: float = LIMIT) -> Json:
         """Wait until it serves; return what its session file says."""
 
         def serves() -> bool:
             assert self.process.returncode is None, f"{self.process.returncode}: {self.err}"
             return self.session_path.exists()
 
-        await until(serves, within=LIMIT, what="a session file")
+        await until(serves, within=within, what="a session file")
         session: Json = json.loads(self.session_path.read_text("utf-8"))
         return session
 
@@ -90,9 +90,11 @@ class Command:
         """Wait until it has said these words to the user."""
         await until(lambda: words in self.err, within=LIMIT, what=f"{words!r} in {self.err!r}")
 
-    async def client(self, name: str = "client", *, all_answered: bool = True) -> DapClient:
+    async def client(
+        self, name: str = "client", *, all_answered: bool = True, within: float = LIMIT
+    ) -> DapClient:
         """Connect to its port, every message checked; `all_answered=False`: it will be killed."""
-        session = await self.session()
+        session = await self.session(within)
         conversation = Conversation(name)
         client = await DapClient.connect(session["host"], session["port"], tap=conversation.tap)
         self.clients.append((client, conversation, all_answered))

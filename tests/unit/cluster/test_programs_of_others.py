@@ -103,7 +103,7 @@ def test_no_command_starts_a_program_of_another_user() -> None:
         environ = {**os.environ, "XDG_RUNTIME_DIR": name, "PATH": "/nonexistent"}
         with process(folder, NOBODY, program) as pid:
             with pytest.raises(Refused, match=r"python3\.98, which dap-mux does not start"):
-                injector_command(RunningPython(pid, (3, 98)), "127.0.0.1", 5678, "")
+                injector_command(RunningPython(pid, (3, 98)), "127.0.0.1", "")
             for word in ("why", "stacks", "attach", "doctor"):
                 words = [COMMAND, word, f"pid:{pid}"]
                 done = subprocess.run(words, check=False, env=environ, cwd=folder)

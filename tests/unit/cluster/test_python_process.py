@@ -135,16 +135,16 @@ async def test_one_that_ends_meanwhile() -> None:
     with python(SAYS_AND_WAITS) as pid:
         process = RunningPython.read(pid)
     with pytest.raises(NothingToConnect, match=f"process {pid} ended while .* perhaps crashed"):
-        await injection.bring_debugpy(process, "127.0.0.1", 5678, "gdb")
+        await injection.bring_debugpy(process, "127.0.0.1", "gdb")
 
 
 def test_the_processs_own_python_goes_in_by_remote_exec() -> None:
     """Both sides must be the same version; debugpy is the one that we have."""
     other = RunningPython(os.getpid(), (3, 99))
-    command = injector_command(other, "127.0.0.1", 5678, "lldb")
+    command = injector_command(other, "127.0.0.1", "lldb")
     assert command == [
         str(Path(sys.executable).resolve()), *module_command("debugpy"),
-        "--listen", "127.0.0.1:5678", "--pid", str(os.getpid()),
+        "--listen", "127.0.0.1:0", "--pid", str(os.getpid()),
     ]  # fmt: skip
     environment = injector_environment(other, {"PYTHONPATH": "x", "PATH": "/usr/bin"})
     assert (Path(environment["PYTHONPATH"]) / "debugpy").is_dir()
