@@ -102,7 +102,7 @@ async def test_an_array_is_looked_at_by_keyboard(
     await window.becomes(page.locator("#about").inner_text, _is_about(36), "index 3, of rank 2")
     await window.control("continue")
     await stand(run, "stopped", "stopped", "stopped", "stopped")
-    await window.becomes(page.locator("#about").inner_text, _is_about(37), "the next stop")
+    await window.becomes(page.locator("#about").inner_text, _is_of_step_1, "the next stop")
 
     await ask(page, "<b>nothing</b>")
     await (
@@ -129,6 +129,11 @@ async def cell(page: Frame) -> str:
 
 def _is_rank_2(rows: list[Row]) -> bool:
     return any(row.text.startswith("rank = 2") for row in rows)
+
+
+def _is_of_step_1(text: str) -> bool:
+    """Of rank 2, or of one that has stopped long before it: that one has the focus then."""
+    return "min 37." in text or "mean 1.0" in text
 
 
 def _is_about(least: int) -> Callable[[str], bool]:
