@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from dap_mux.client import RequestFailed
 from dap_mux.frontends.console.session_client import LIVE, SessionClient
+from dap_mux.frontends.console.words import MOVES
 from dap_mux.pure.errors import UsageError
 from dap_mux.pure.rank_sets import RankId, RankSetError, split_condition
 from dap_mux.pure.rank_sets.rank_rows import Row
@@ -119,6 +120,7 @@ class Breakpoints:
         self._count = 0
         self._first: Mapping[str, int] = {}
         self._is_first = False  # ranks stop at these lines
+        self._is_late = False  # some have been waited for, and have not come there
         self._arrived: list[Row] = []  # there, while others are still to come
         self._begun: set[RankId] = set()
         client.listen(self._event)
@@ -127,15 +129,19 @@ class Breakpoints:
         """Know the first lines of programs, at which ranks were told to stop for this console."""
         self._first, self._is_first = lines, bool(lines)
 
-    async def begin(self) -> None:
+    async def begin(self, line: str = "") -> None:
         """Wait until all ranks have come to their first line; none stops there again.
 
-        So a script, or somebody who types ahead, may say `c` as soon as there is a prompt. Raises
-        RequestFailed.
+        So a script, or somebody who types ahead, may say `c` as soon as there is a prompt. `line`:
+        what ranks are sent. Unless it moves them, those that have not come in time stop there yet:
+        torchrun imports torch before it starts any. Raises RequestFailed.
         """
-        with suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(self._until_begun(), BEGIN_S)
-        if self._is_first:
+        moves = [*line.split(maxsplit=1), ""][0] in MOVES
+        if self._is_first and (moves or not self._is_late):
+            with suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(self._until_begun(), BEGIN_S)
+            self._is_late = not self._all_begun()
+        if self._is_first and (moves or not self._is_late):
             self._is_first = False
             for path in self._first:
                 self.all = await self._send(self.all, path)

@@ -48,7 +48,7 @@ async def cast(console: Context, rest: str) -> None:
     if not rest:
         raise UsageError("usage: cast RANKS COMMAND, for example: cast ranks(0:4) p loss")
     ranks, command = split_leading(rest)
-    await console.breakpoints.begin()
+    await console.breakpoints.begin(command)
     arguments = {"ranks": ranks, "command": command, "timeout": REQUEST_TIMEOUT_S}
     body = await console.client.request("cast", arguments, timeout_s=RANKS_TIMEOUT_S)
     show_cast(console.screen, body)

@@ -12,16 +12,13 @@ from dap_mux.frontends.console.context import RANKS_TIMEOUT_S, REQUEST_TIMEOUT_S
 from dap_mux.frontends.console.rank_prompt import BLOCKED_AFTER_S, source_lines
 from dap_mux.frontends.console.screen import show_cast
 from dap_mux.frontends.console.session_client import LIVE, is_exception, place, settled
-from dap_mux.frontends.console.words import likely_meant
+from dap_mux.frontends.console.words import MOVES, likely_meant
 from dap_mux.pure.errors import UsageError
 from dap_mux.pure.rank_sets import RankId, RankSetError, parse, split_leading, with_group
 from dap_mux.pure.rank_sets.rank_rows import Row, id_of
 from dap_mux.pure.rank_sets.world import DebuggeeId, rank_of
 
 Json: TypeAlias = dict[str, Any]
-MOVES: Final = frozenset(
-    "n next s step r return unt until j jump c cont continue".split()  # pdb's
-)
 REPORTS: Final = ("list", "stacks", "wait", "why")  # about all ranks, unless others are named
 UNKNOWN: Final = "an unknown place"
 HELD_UP: Final = "waits in "  # the reason of a rank that waits for ranks that are stopped
@@ -132,7 +129,7 @@ class CurrentSet:
 
     async def send(self, line: str) -> None:
         """Send a line to the set; if its ranks move, wait and say where."""
-        await self._console.breakpoints.begin()
+        await self._console.breakpoints.begin(line)
         ranks = self.text
         word = line.split(maxsplit=1)[0]
         arguments = {"ranks": ranks, "command": line, "timeout": REQUEST_TIMEOUT_S}

@@ -8,6 +8,8 @@ from typing import Final
 from dap_mux.frontends.console.screen import Body
 from dap_mux.pure.printable import closest
 
+MOVES: Final = frozenset("n next s step r return unt until j jump c cont continue".split())
+"""pdb's words that let a rank run."""
 PDB: Final = {
     "n": "run to the next line of this function",
     "s": "run to the next line, in a function that is called too",

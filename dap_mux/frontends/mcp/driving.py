@@ -153,7 +153,7 @@ class Driving:
 
         async def act() -> Body:
             link = await self._links.of(session)
-            await link.drive()
+            await (await link.drive()).begin(WORDS.get(action, ""))
             if taker := (await link.ask("lease", {}))["lostTo"]:
                 raise Unable(
                     "lease-lost", f"{taker} has taken over: `lease` takes it back", ["lease"]
