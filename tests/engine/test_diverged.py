@@ -12,7 +12,7 @@ from dap_mux.pure.insight.numerics.diverge_trace import RankTrace, Step
 from dap_mux.rank.comm.live import Live
 from dap_mux.rank.comm.steps import Step as StepOfRank
 from tests.engine.conftest import Play
-from tests.engine.scenes import attached
+from tests.engine.scenes import attach, attached
 from tests.support.fake_rank.injected_calls import injected_call
 from tests.support.scripted.playbook import Playbook
 from tests.support.scripted.scripted_clients import Client
@@ -109,6 +109,18 @@ def test_a_rank_that_dies_while_it_is_asked_holds_nobody(play: Play) -> None:
     end(book, 3, "abb", at=4)
     assert "diverged: step 3, rank 1" in output(client)
     assert called(book, 0, "go")[-1][0] == called(book, 1, "go")[-1][0] == 5
+
+
+def test_the_first_clients_configuration_asks_for_it(play: Play) -> None:
+    """It joins a session that was started without; the next one's is its own."""
+    book, client = play.attached(2, catchDiverged=True, catchUnequal="scale", catchNan=True)
+    both = {("live", True), ("not_finite", True)}
+    for rank in range(2):
+        assert {call[:2] for call in called(book, rank, "switch")} == both
+    before = len(called(book, 0, "switch"))
+    client.ask("disconnect")
+    attach(book.client("next"))
+    assert len(called(book, 0, "switch")) == before
 
 
 @pytest.mark.parametrize("said", [{"step": "many"}, {"digests": {"": 7}}, {"order": [1]}])

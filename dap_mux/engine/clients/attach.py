@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from dap_mux.engine import admission
 from dap_mux.engine.breakpoints.sync import Breakpoints
@@ -105,6 +105,10 @@ OURS: Final = frozenset(
         "valuesAcrossRanks",
         "mesh",
         "comm",
+        "catchNan",
+        "locate",
+        "catchDiverged",
+        "catchUnequal",
         "pathMappings",
         "workspaceFolder",
     }
@@ -228,12 +232,25 @@ class ClientAttach(Struct, eq=False):
         before, self._set_up_by = (self._set_up_by, self._core.path_map), client.arguments
         self._translation.lead(client)
         self._core.comm = str(client.arguments.get("comm", ""))
+        assert client.attach is not None
+        self._catch(typed(client.attach.arguments, AttachArguments))
         arguments = upstream_arguments(client.arguments)
         if is_on_windows(client.arguments, client.path_map):
             arguments.setdefault("clientOS", "windows")
         elif is_on_windows(*before):  # debugpy remembers it in the rank
             arguments.setdefault("clientOS", "unix")
         self._lifecycle.connect_all(arguments)
+
+    def _catch(self, asked: AttachArguments) -> None:
+        """Have ranks stop at wrong numbers where the session or its first controller says so."""
+        own = self._core.own_settings
+        self._core.settings = structs.replace(
+            own,
+            catch_nan=own.catch_nan or asked.catchNan,
+            locate=own.locate or asked.locate,
+            catch_diverged=own.catch_diverged or asked.catchDiverged,
+            catch_unequal=own.catch_unequal or asked.catchUnequal,
+        )
 
     def _tell_differences(self, client: Client) -> None:
         core = self._core

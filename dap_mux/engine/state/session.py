@@ -102,7 +102,7 @@ class SessionState:
 
     def adopt(self, settings: Settings) -> None:
         """Use these settings from now on; requests can change view and scope again."""
-        self.settings = settings
+        self.settings = self.own_settings = settings
         self._world = None
         self.view = settings.view
         self.comm = ""  # the first client's attribute

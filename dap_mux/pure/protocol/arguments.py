@@ -86,6 +86,10 @@ class AttachArguments(Struct):
     events: list[str] = []
     token: str = ""
     comm: Literal["", "off", "time", "finite", "hash"] = ""
+    catchNan: bool = False
+    locate: bool = False
+    catchDiverged: bool = False
+    catchUnequal: str = ""
     valuesAcrossRanks: Literal["off", "differing", "all"] | None = None
     noDebug: bool | None = None
     debugOptions: list[str] | None = None
