@@ -94,16 +94,19 @@ def test_a_pod_starts_again(play: Play) -> None:
 
 
 def test_a_pod_that_is_deleted(play: Play) -> None:
-    """Its rank's debugger may tell the end before the cluster tells of the pod, or never."""
+    """Its rank's debugger tells the end before the cluster tells of the pod, after it, or never."""
     down = "pod trainer-1 was deleted; perhaps another is made in its place"
-    book, client = play.attached(2)
+    book, client = play.attached(3)
     book.exits(1)
-    assert (states(client), reason(client, 1)) == (["running", "exited"], "the process ended")
+    assert (states(client)[1], reason(client, 1)) == ("exited", "the process ended")
     book.know(1, way_down=down)
-    assert (states(client), reason(client, 1)) == (["running", "exited"], down)
+    assert (states(client)[1], reason(client, 1)) == ("exited", down)
+    book.know(2, way_down=down)
+    book.exits(2)
+    assert (states(client)[2], reason(client, 2)) == ("exited", down)
     book.lose(0)
     book.know(0, way_down=down)
-    assert (states(client), reason(client, 0)) == (["lost", "exited"], down)
+    assert (states(client), reason(client, 0)) == (["lost", "exited", "exited"], down)
 
 
 def test_the_end_that_nobody_saw_the_code_of(play: Play) -> None:

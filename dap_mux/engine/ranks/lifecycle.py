@@ -352,7 +352,8 @@ class Lifecycle:
         was_live = rank.phase.live
         self._leave_workers(rank)
         self._connector.hang_up(rank, ENDED)
-        self._transitions.to(rank, Signal.END, reason or reason_of(rank) or ENDED)
+        why = reason_of(rank) or rank.endpoint.way_down or ENDED  # whichever is told first
+        self._transitions.to(rank, Signal.END, reason or why)
         rank.numbers.clear()
         self._watcher.lost(rank, was_live)
         if rank.main:
