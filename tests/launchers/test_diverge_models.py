@@ -21,19 +21,9 @@ GPT: Final = SCRIPTS / "small_gpt.py"
 TITAN: Final = SCRIPTS / "small_titan.py"
 
 
-def replicas(folder: Path, program: Path, *arguments: str, mode: str = "hash") -> dict[str, Any]:
+def said_of(folder: Path, mode: str, *arguments: str) -> dict[str, Any]:
     """What is said of four ranks."""
-    trace = trace_of(folder, program, 4, ENVIRONMENT, *arguments, mode=mode)
-    return of_replicas(read_trace(trace))
-
-
-def test_a_gpt_with_a_layer_outside_of_ddp(tmp_path: Path) -> None:
-    assert replicas(tmp_path, GPT)["sentence"] == (
-        "no difference; parameters compared: 27, steps: 4"
-    )
-    found = replicas(tmp_path, GPT, "--unwrapped")
-    assert (found["kind"], found["step"], found["tensor"]) == ("not-exchanged", 0, "1.weight")
-    assert found["ranks"] == [1, 2, 3]
+    return of_replicas(read_trace(trace_of(folder, TITAN, 4, ENVIRONMENT, *arguments, mode=mode)))
 
 
 @pytest.mark.parametrize("mode", [rest("hash"), "operations"])
@@ -42,10 +32,9 @@ def test_fsdp2_with_tensor_parallelism(tmp_path: Path, mode: str) -> None:
 
     With a batch of its own for each rank, 1 differs from 0 and 3 from 2, in the same step.
     """
-    assert replicas(tmp_path, TITAN, mode=mode)["sentence"] == (
-        "no difference; parameters compared: 10, steps: 4"
-    )
-    found = replicas(tmp_path, TITAN, "--by-rank", mode=mode)
+    said = said_of(tmp_path, mode)["sentence"]
+    assert said == "no difference; parameters compared: 10, steps: 4"
+    found = said_of(tmp_path, mode, "--by-rank")
     # Both differ by the same batch. Whose line is found depends on when FSDP frees what it gathers.
     layer, _, shard = found["tensor"].partition("@")
     assert layer in ("layers.0.norm.weight", "layers.1.norm.weight")
@@ -65,6 +54,8 @@ def test_a_gpt_on_one_rank_and_on_four(tmp_path: Path) -> None:
     two = recorded(tmp_path, GPT, 2)
     for arguments in ((), ("--fsdp",)):
         four = recorded(tmp_path, GPT, 4, *arguments)
+        replicas = of_replicas(four)["sentence"]
+        assert arguments or replicas == "no difference; parameters compared: 27, steps: 4"
         assert of_runs(one, four)["sentence"].startswith(
             "no difference beyond tolerance; parameters compared: 27, steps: 4"
         )
@@ -75,11 +66,19 @@ def test_a_gpt_on_one_rank_and_on_four(tmp_path: Path) -> None:
         ("--shard", 2, "and 26 of 26 others differ", ""),
         ("--unwrapped", 0, "the gradient of 1.weight differs by about ", ""),
     ):
-        found = of_runs(one, recorded(tmp_path, GPT, 4, fault))
+        four = recorded(tmp_path, GPT, 4, fault)
+        found = of_runs(one, four)
         assert found["differs"]
         assert (found["step"], found["ranks"]) == (step, [0, 1, 2, 3]), fault
         assert others in found["sentence"]
         assert place in found["other"]
+        among = of_replicas(four)
+        assert among["differs"] == (fault == "--unwrapped"), fault
+        if fault == "--unwrapped":
+            assert (among["kind"], among["step"], among["tensor"]) == (
+                "not-exchanged", 0, "1.weight",
+            )  # fmt: skip
+            assert among["ranks"] == [1, 2, 3]
         beside = "among ranks of the second run: the gradient of 1.weight differs: it was not"
         assert any(each.startswith(beside) for each in found["evidence"]) == (
             fault == "--unwrapped"
