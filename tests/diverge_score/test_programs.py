@@ -1,6 +1,6 @@
 """Each program has its row, runs to its end when nobody watches, and its fault is real.
 
-Nothing of ours is there. `make test-rest` runs one of each kind, all with `DAP_MUX_DIVERGE=all`.
+One of each kind is run here, all with `DAP_MUX_DIVERGE=all`.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from tests.why_score.results import ranks_of
 EVERY: Final = os.environ.get("DAP_MUX_DIVERGE") == "all"
 ENDS: Final = 200.0  # s, on a busy machine
 
-rest = [pytest.mark.rest, pytest.mark.real, pytest.mark.timeout(500)]
+heavy = [pytest.mark.heavy, pytest.mark.real, pytest.mark.timeout(500)]
 Steps = dict[int, list[float]]
 """By rank, what `finish` adds up: after each step of the optimizer, and at the end."""
 
 
 def cases(*kinds: Kind) -> pytest.MarkDecorator:
     rows = [
-        pytest.param(case, marks=rest, id=case.name)
+        pytest.param(case, marks=heavy, id=case.name)
         for kind in kinds
         for case in [case for case in CASES if case.kind == kind][: None if EVERY else 1]
     ]
