@@ -184,8 +184,11 @@ class Breakpoints:
         places = self._store.places_of(client.id)
         for place in places:
             del self._store.by_place[place][client.id]
-        had_filters = self._store.forget_exceptions(client.id)
-        for place in places + ([EXCEPTIONS] if had_filters else []):
+        filtered = self._store.forget_exceptions(client.id)
+        if not any(each.role == "controller" for each in self._core.clients.values()):
+            filtered |= self._core.settings != self._core.own_settings  # by the first one's attach
+            self._core.settings = self._core.own_settings
+        for place in places + ([EXCEPTIONS] if filtered else []):
             self._apply(place, lambda: None)
             self._store.tidy(place)
         self.touched.tell()
