@@ -39,6 +39,7 @@ from tests.agent_score.score import (
     kept,
     right,
     summary,
+    table,
     write,
 )
 
@@ -127,6 +128,7 @@ async def main(words: Sequence[str]) -> int:
     bugs = [bug for bug in BUGS if not bug.late]
     for way in WAYS:
         print(f"{way}: {summary(kept(), bugs, way)}")
+    print(table(kept()))
     if options.page:
         write(kept(), BEFORE)
     return 0

@@ -1,9 +1,9 @@
-"""What was named, against what is expected; the tables of docs/agents.md."""
+"""What was named, against what is expected; the sums in docs/agents.md."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -28,6 +28,8 @@ OF_MANY: Final = (
     "resume_where_exists",
     "lock_over_barrier",
 )
+SYMPTOMS: Final = ("hang", "wrong", "crash", "slow")
+SYMPTOM_HEAD: Final = ("symptom", "by the tools", "by py-spy and logs")
 HEAD: Final = ("bug", "symptom", "by the tools", "calls", "KB", "by py-spy and logs", "KB")
 ALL: Final = "rank, line, cause"
 NONE: Final = "-"
@@ -40,6 +42,7 @@ NOTHING: Final[Json] = {
 }
 """Of a bug that was not looked for."""
 Key = tuple[str, str]
+Row = tuple[str, ...]
 
 
 class Right(NamedTuple):
@@ -94,10 +97,10 @@ def of_many(found: Mapping[Key, Json]) -> str:
     return f"{told}; as many calls as at 8 in {same}; at most {largest / 1024:.0f} KB"
 
 
-def row(bug: Bug, found: Mapping[Key, Json]) -> str:
-    """Return a bug's row of the table."""
+def row(bug: Bug, found: Mapping[Key, Json]) -> Row:
+    """Return a bug's row of the table that is printed."""
     by_tools, by_hand = (found.get((bug.name, way), NOTHING) for way in WAYS)
-    cells = (
+    return (
         f"`{bug.name}`{LATE[bug.late]}",
         bug.symptom,
         str(right(bug, by_tools)),
@@ -106,7 +109,22 @@ def row(bug: Bug, found: Mapping[Key, Json]) -> str:
         str(right(bug, by_hand)),
         f"{by_hand['bytes'] / 1024:.0f}",
     )
-    return f"| {' | '.join(cells)} |"
+
+
+def by_symptom(symptom: str, found: Mapping[Key, Json]) -> Row:
+    """Return a symptom's row of the page's table."""
+    bugs = [bug for bug in BUGS if bug.symptom == symptom]
+    return symptom, *(summary(found, bugs, way) for way in WAYS)
+
+
+def framed(head: Row, rows: Iterable[Row]) -> list[str]:
+    """Return the lines of a table."""
+    return [f"| {' | '.join(cells)} |" for cells in (head, ("---",) * len(head), *rows)]
+
+
+def table(found: Mapping[Key, Json]) -> str:
+    """Return the table of all bugs."""
+    return "\n".join(framed(HEAD, (row(bug, found) for bug in BUGS)))
 
 
 def part(found: Mapping[Key, Json], before: Sequence[str]) -> str:
@@ -115,16 +133,20 @@ def part(found: Mapping[Key, Json], before: Sequence[str]) -> str:
         max(found.get((bug.name, TOOLS), NOTHING)[key] for bug in BUGS)
         for key in ("calls", "bytes")
     ]
+    missed = [
+        f"`{bug.name}`"
+        for bug in BUGS
+        if not all(right(bug, found.get((bug.name, TOOLS), NOTHING))[:2])
+    ]
     lines = [
         *(f"- by the tools, {each}" for each in before),
         f"- by the tools, after tools and rules were changed: {summary(found, BUGS, TOOLS)}",
         f"- by py-spy and logs: {summary(found, BUGS, BASELINE)}",
         *([f"- by the tools, at 512 simulated ranks: {told}"] if (told := of_many(found)) else []),
         f"- at most {most[0]} calls and {most[1] / 1024:.0f} KB of answers for a bug",
+        f"- rank or line not found by the tools: {', '.join(missed) or NONE}",
         "",
-        f"| {' | '.join(HEAD)} |",
-        f"|{'---|' * len(HEAD)}",
-        *(row(bug, found) for bug in BUGS),
+        *framed(SYMPTOM_HEAD, (by_symptom(symptom, found) for symptom in SYMPTOMS)),
     ]
     return "\n".join([BEGIN, *lines, END])
 
