@@ -304,7 +304,7 @@ class Engine:
         if rank is None:  # it was given up while it was being made
             self.core.out.append(CloseLink(event.link))
         else:
-            self.lifecycle.up(rank)
+            self.lifecycle.handshake.begin(rank)
 
     def _link_down(self, event: inputs.LinkDown) -> None:
         rank = self.core.links.get(event.link)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from functools import partial
 from typing import Final, Protocol
 
 from msgspec import Struct
@@ -30,21 +30,39 @@ ENDS: Final = "its program is over, and its process is not"
 NO_WAY_BACK: Final = f"{DEBUGGER_ENDED}, and it could not be reached again for {{:g}} s"
 
 
-class ProcessOwner(Protocol):
-    """Consequences of a look at a process; `Lifecycle` decides them."""
+class Decisions(Protocol):
+    """What the parts of this room leave to `Lifecycle`."""
 
     def ended(self, rank: Rank, reason: str = "") -> None:
-        """The process is over."""
+        """The rank's process is gone, or taken to be: it has had its time to call again."""
 
     def found(self, rank: Rank, reason: str) -> None:
-        """It is known whether the process runs; `reason` is what to show."""
+        """It is known whether a lost process runs; `reason` is what to show."""
+
+    def rested(self, rank: Rank) -> None:
+        """A rank that was just left may be connected again."""
+
+    def examined(self, child: Rank, *, is_tracker: bool) -> None:
+        """A child has said what it is, and waits to be configured or started."""
+
+    def attached(self, rank: Rank) -> None:
+        """The rank is live."""
+
+    def failed(self, rank: Rank, reason: str) -> None:
+        """The handshake failed: hang up, and try again later."""
+
+    def refused(self, rank: Rank, problem: str) -> None:
+        """We do not debug this rank: leave it."""
+
+    def may_disconnect(self, rank: Rank) -> None:
+        """A rank that is left early has been sent its `attach`, or cannot be."""
 
 
 class ProcessWatch(Struct, eq=False):
     """Looks at the processes of lost ranks, and of those whose programs are over."""
 
     _core: SessionState
-    _owner: ProcessOwner
+    _owner: Decisions
     ending: dict[int, Rank] = {}  # whose processes may run on without their programs
 
     def look(self, rank: Rank) -> None:
@@ -191,28 +209,20 @@ class Watcher(Protocol):
         """The rank's connection is gone; `rank.phase` says whether its process is too."""
 
 
-@dataclass(eq=False)
-class Transitions:
-    """Changes phases, and ends what belongs to the phase before."""
-
-    _core: SessionState
-
-    def to(self, rank: Rank, signal: Signal, reason: str = "") -> None:
-        """Take the step that the table has for this signal."""
-        before, after = rank.phase, step(rank.phase, signal)
-        rank.phase = after
-        if before.live or after.live:
-            self._core.phase_changed(rank)
-        if reason or not after.trying:
-            self._core.set_reason(rank, reason)  # while it is tried again, `list` says why that is
-        if not after.trying:
-            forget_lost(self._core, rank)
-        if rank.timer is not None:
-            self._core.cancel(rank.timer)
-            rank.timer = None
-        # `list` shows no step of a handshake, and thousands of ranks take them at once.
-        if not (before.handshake and after.handshake):
-            self._core.touch(rank)
+def change_phase(core: SessionState, rank: Rank, signal: Signal, reason: str = "") -> None:
+    """Take the step that the table has for this signal; end what belongs to the phase before."""
+    before, after = rank.phase, step(rank.phase, signal)
+    rank.phase = after
+    if before.live or after.live:
+        core.phase_changed(rank)
+    if reason or not after.trying:
+        core.set_reason(rank, reason)  # while it is tried again, `list` says why that is
+    if not after.trying:
+        forget_lost(core, rank)
+    core.cancel(rank.timer)
+    # `list` shows no step of a handshake, and thousands of ranks take them at once.
+    if not (before.handshake and after.handshake):
+        core.touch(rank)
 
 
 LOST_DOUBLINGS: Final = 2  # of the first pause
@@ -220,23 +230,11 @@ LOST_TRIES: Final = 28  # before the pause is doubled further
 NO_CALL: Final = "its connection has ended, and it has not reconnected within {:g} s"
 
 
-class ConnectorOwner(Protocol):
-    """What the connector leaves to `Lifecycle`."""
-
-    def ended(self, rank: Rank, reason: str = "") -> None:
-        """The rank has had its time to call again: its process is taken to be gone."""
-
-    def rested(self, rank: Rank) -> None:
-        """A rank that was just left may be connected again."""
-
-
-@dataclass(eq=False)
-class Connector:
+class Connector(Struct, eq=False):
     """Opens and closes connections, and waits for the moment to try again."""
 
     _core: SessionState
-    _transitions: Transitions
-    _owner: ConnectorOwner
+    _owner: Decisions
 
     def connect(self, rank: Rank) -> None:
         """Open the rank's one connection, unless it rests from the last one.
@@ -247,7 +245,7 @@ class Connector:
         endpoint = rank.endpoint
         if rank.resting or endpoint.way_down or (endpoint.announces and not endpoint.ready):
             return
-        self._transitions.to(rank, Signal.CONNECT)
+        change_phase(self._core, rank, Signal.CONNECT)
         link = self._core.number()
         rank.connection = Connection(
             link, endpoint.incarnation, direct=endpoint.dials, adapter_ready=endpoint.ready
@@ -289,11 +287,7 @@ class Connector:
         if rank.endpoint.dials and not rank.endpoint.ready:
             self.await_call(rank)
         else:
-            rank.timer = self._core.after(self._backoff(rank), lambda: self._again(rank))
-
-    def _again(self, rank: Rank) -> None:
-        rank.timer = None
-        self.connect(rank)
+            rank.timer = self._core.after(self._backoff(rank), partial(self.connect, rank))
 
     def _backoff(self, rank: Rank) -> float:
         """0.25 s doubling to 10 s, with jitter; never so soon that its adapter is overtaken.
@@ -315,7 +309,6 @@ class Connector:
         rank.timer = self._core.after(limit, lambda: self._has_not_called(rank, limit))
 
     def _has_not_called(self, rank: Rank, limit: float) -> None:
-        rank.timer = None
         if not rank.lost or not (rank.lost.alive or rank.endpoint.watched):
             self._owner.ended(rank, NO_CALL.format(limit))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from hashlib import sha256
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import msgspec
 from msgspec import Raw, Struct
@@ -13,7 +13,7 @@ from msgspec import Raw, Struct
 from dap_mux.engine.messages import to_ranks
 from dap_mux.engine.messages.requests import MAX_OFFERS, offers_of
 from dap_mux.engine.ranks import patching
-from dap_mux.engine.ranks.connector import Connector, Transitions, Watcher
+from dap_mux.engine.ranks.connector import Connector, Decisions, Watcher, change_phase
 from dap_mux.engine.ranks.patching import (
     IS_TRACKER,
     YES,
@@ -92,56 +92,25 @@ BUSY: Final = (
 )
 
 
-class Outcome(Protocol):
-    """What the handshake leaves to `Lifecycle`."""
-
-    def examined(self, child: Rank, *, is_tracker: bool) -> None:
-        """A child has said what it is, and waits to be configured or started."""
-
-    def attached(self, rank: Rank) -> None:
-        """The rank is live."""
-
-    def failed(self, rank: Rank, reason: str) -> None:
-        """Hang up, and try again later."""
-
-    def refused(self, rank: Rank, problem: str) -> None:
-        """We do not debug this rank: leave it."""
-
-    def may_disconnect(self, rank: Rank) -> None:
-        """A rank that is left early has been sent its `attach`, or cannot be."""
-
-    def ended(self, rank: Rank, reason: str = "") -> None:
-        """Its process is gone."""
-
-
 # No `attach` before the adapter has met its debuggee ("An adapter accepts clients before it is
 # ready" in docs/internals/debugpy.md), and none left out once `initialize` is sent, because an
 # adapter that is left before `attach` closes its port for ever. Before the rank runs on, an
 # expression keeps its children from waiting for a debugger that will not come.
-class Handshake:
+class Handshake(Struct, eq=False):
     """The steps from a connection to a rank that is live: one attempt, and no decision."""
 
-    def __init__(
-        self,
-        core: SessionState,
-        transitions: Transitions,
-        request: AttachRequest,
-        outcome: Outcome,
-        watcher: Watcher,
-    ) -> None:
-        self._core = core
-        self._transitions = transitions
-        self._request = request
-        self._outcome = outcome
-        self._watcher = watcher
-        self._patching = Patching(core, request)
-        self._heartbeat = Heartbeat(core)
-        self._offers: dict[bytes, Body] = {}  # by what ranks have answered to `initialize`
+    _core: SessionState
+    _request: AttachRequest
+    _outcome: Decisions
+    _watcher: Watcher
+    patching: Patching
+    _heartbeat: Heartbeat
+    _offers: dict[bytes, Body] = {}  # by what ranks have answered to `initialize`
 
     def begin(self, rank: Rank) -> None:
         """The TCP connection is there. From now on it is never just closed."""
         if not rank.phase.leaving:
-            self._transitions.to(rank, Signal.UP)
+            change_phase(self._core, rank, Signal.UP)
         limit = self._core.settings.silence_timeout
         to_ranks.ask_for(
             self._core,
@@ -223,7 +192,7 @@ class Handshake:
             self._attach(rank)
 
     def _attach(self, rank: Rank) -> None:
-        self._transitions.to(rank, Signal.READY)
+        change_phase(self._core, rank, Signal.READY)
         limit = self._core.settings.silence_timeout
         rank.timer = self._core.after(
             limit, lambda: self._outcome.failed(rank, "no answer to attach")
@@ -256,10 +225,10 @@ class Handshake:
         if problem := patching.too_old(rank.debugpy):
             self._outcome.refused(rank, problem)
             return
-        self._transitions.to(rank, Signal.INITIALIZED)
+        change_phase(self._core, rank, Signal.INITIALIZED)
         if rank.main:
             evaluate(self._core, rank, IS_TRACKER, self._examined)
-        self._patching.patch(rank)
+        self.patching.patch(rank)
         if not rank.main:
             self.configure(rank)
 
@@ -274,13 +243,9 @@ class Handshake:
         if self._core.flow.configured or not self._request.wanted:
             self.start(rank)
 
-    def free_children(self, rank: Rank) -> None:
-        """A rank that is left starts children that no longer wait for a debugger."""
-        self._patching.free_children(rank)
-
     def start(self, rank: Rank) -> None:
         """Patch it before it may start a child: one that comes earlier would hang."""
-        self._transitions.to(rank, Signal.CONFIGURED)
+        change_phase(self._core, rank, Signal.CONFIGURED)
         rank.timer = self._core.after(
             self._core.settings.silence_timeout,
             lambda: self._outcome.failed(rank, "no answer to configurationDone"),
@@ -328,7 +293,7 @@ class Handshake:
     def runs(self, rank: Rank) -> None:
         """It is attached, as the answer says, or a stop that has overtaken the answer."""
         if rank.phase is Phase.STARTING:
-            self._transitions.to(rank, Signal.ATTACHED)
+            change_phase(self._core, rank, Signal.ATTACHED)
             rank.attempts, rank.connection.key, rank.begun = 0, "", rank.process_now
             self._outcome.attached(rank)
 
@@ -351,7 +316,6 @@ class Departure(Struct, eq=False):
     """Takes leave of connected ranks; `left` is called for each once its connection is closed."""
 
     _core: SessionState
-    _transitions: Transitions
     _connector: Connector
     _handshake: Handshake
     _request: AttachRequest
@@ -366,7 +330,7 @@ class Departure(Struct, eq=False):
         runs_on = rank.phase in (Phase.STARTING, Phase.LIVE) or (
             rank.phase is Phase.CONFIGURING and (rank.main is not None or released)
         )
-        self._transitions.to(rank, Signal.LEAVE)
+        change_phase(self._core, rank, Signal.LEAVE)
         if runs_on:
             self._handshake.run_on(rank)
         if stop is not None and stop.reason == "exception":
@@ -376,7 +340,7 @@ class Departure(Struct, eq=False):
             )
         self._watcher.lost(rank, was_live)
         if was_live and self._request.debugs_children:  # no client is there for its next child
-            self._handshake.free_children(rank)
+            self._handshake.patching.free_children(rank)
         if rank.phase is Phase.LEAVING_EARLY:
             self._handshake.await_adapter(rank)
         else:
@@ -388,7 +352,7 @@ class Departure(Struct, eq=False):
         Unless the rank's pydevd is patched not to answer a client that has left.
         """
         if rank.phase is Phase.LEAVING_EARLY:
-            self._transitions.to(rank, Signal.LEAVE)
+            change_phase(self._core, rank, Signal.LEAVE)
         to_ranks.when_answered(
             self._core, rank, "evaluate", lambda: self._disconnect(rank), EVALUATE_GRACE
         )

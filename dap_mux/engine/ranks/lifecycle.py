@@ -11,8 +11,8 @@ from dap_mux.engine.ranks.connector import (
     ENDED,
     Connector,
     ProcessWatch,
-    Transitions,
     Watcher,
+    change_phase,
     expect_another,
     is_another,
     is_over,
@@ -20,8 +20,8 @@ from dap_mux.engine.ranks.connector import (
     not_listening,
 )
 from dap_mux.engine.ranks.deaths import Subprocesses, end_of, reason_of
-from dap_mux.engine.ranks.handshake import Departure, Handshake
-from dap_mux.engine.ranks.patching import AttachRequest
+from dap_mux.engine.ranks.handshake import Departure, Handshake, Heartbeat
+from dap_mux.engine.ranks.patching import AttachRequest, Patching
 from dap_mux.engine.state.phases import AfterLeaving, Phase, Signal
 from dap_mux.engine.state.rank import Lost, Rank
 from dap_mux.engine.state.session import SessionState
@@ -45,12 +45,10 @@ class Lifecycle:
         self._core = core
         self._watcher = watcher
         self.request = request = AttachRequest()
-        self._transitions = transitions = Transitions(core)
-        self._connector = connector = Connector(core, transitions, self)
-        self._handshake = handshake = Handshake(core, transitions, request, self, watcher)
-        self._departure = Departure(
-            core, transitions, connector, handshake, request, watcher, self._left
-        )
+        self._connector = connector = Connector(core, self)
+        patching, heartbeat = Patching(core, request), Heartbeat(core)
+        self.handshake = Handshake(core, request, self, watcher, patching, heartbeat)
+        self._departure = Departure(core, connector, self.handshake, request, watcher, self._left)
         self.subprocesses = Subprocesses(core, request)
         self.processes = ProcessWatch(core, self)
 
@@ -91,7 +89,7 @@ class Lifecycle:
     def _another_incarnation(self, rank: Rank) -> None:
         """Its old process has ended, or will be seen to end over the connection that it has."""
         if rank.phase is Phase.GONE:
-            self._transitions.to(rank, Signal.RETURN)
+            change_phase(self._core, rank, Signal.RETURN)
         elif rank.phase is Phase.WAITING:
             expect_another(self._core, rank)
 
@@ -99,7 +97,6 @@ class Lifecycle:
         """It calls us, or has hung up before its call was taken up: is it still there?"""
         if rank.phase in (Phase.IDLE, Phase.RELEASED):
             self._core.cancel(rank.timer)
-            rank.timer = None
             if rank.endpoint.port and not rank.endpoint.ready:
                 self._connector.await_call(rank)
 
@@ -127,7 +124,7 @@ class Lifecycle:
         """Its new process is started, and will say when it listens; the old one has ended."""
         self.ended(rank)
         self.processes.forget_fate(rank)
-        self._transitions.to(rank, Signal.RETURN)
+        change_phase(self._core, rank, Signal.RETURN)
 
     def connect(self, rank: Rank) -> None:
         """Connect a rank; one that was left waits until its workers are, too.
@@ -168,7 +165,7 @@ class Lifecycle:
         if not rank.held_back or rank.phase.live or rank.phase is Phase.GONE:
             self.leave(rank, release=False)
         elif rank.phase is Phase.CONFIGURING:
-            self._handshake.start(rank)
+            self.handshake.start(rank)
         elif rank.phase is Phase.IDLE:
             self.connect(rank)
 
@@ -176,29 +173,9 @@ class Lifecycle:
         """The clients have configured: every rank that waits for it runs on."""
         for rank in self._core.sorted_ranks():
             if rank.phase is Phase.CONFIGURING:
-                self._handshake.start(rank)
+                self.handshake.start(rank)
 
     # Attaching
-
-    def up(self, rank: Rank) -> None:
-        """The TCP connection is there."""
-        self._handshake.begin(rank)
-
-    def adapter_is_ready(self, rank: Rank) -> None:
-        """The adapter has met its debuggee."""
-        self._handshake.adapter_is_ready(rank)
-
-    def served(self, rank: Rank, debugpy: str) -> None:
-        """The rank has no adapter, and runs this version of debugpy."""
-        self._handshake.served(rank, debugpy)
-
-    def initialized(self, rank: Rank) -> None:
-        """The rank's `initialized` event."""
-        self._handshake.initialized(rank)
-
-    def runs(self, rank: Rank) -> None:
-        """It is attached, as a stop says that has overtaken the answer."""
-        self._handshake.runs(rank)
 
     def announced(self, parent: Rank, body: Body) -> None:
         """A rank, or a child of it, says that a process of its own waits (`debugpyAttach`)."""
@@ -209,10 +186,10 @@ class Lifecycle:
     def examined(self, child: Rank, *, is_tracker: bool) -> None:
         """A child has said what it is: debug it as a worker, or let it run on."""
         if child.hidden and (is_tracker or not self.subprocesses.is_wanted(child)):
-            self._handshake.start(child)
+            self.handshake.start(child)
             return
         self.subprocesses.adopt(child)
-        self._handshake.configure(child)
+        self.handshake.configure(child)
 
     def attached(self, rank: Rank) -> None:
         """It is live. One that nobody debugs has been let go, and is left politely, too."""
@@ -225,7 +202,7 @@ class Lifecycle:
         """It runs on as it was found; a client may have it attached again."""
         self._core.warn("rank", problem, rank)
         rank.connection.refusal, rank.after_leaving = problem, AfterLeaving.STAY_AWAY
-        self._transitions.to(rank, Signal.LEAVE)
+        change_phase(self._core, rank, Signal.LEAVE)
         self._watcher.lost(rank, False)
         self._departure.disconnect(rank)
 
@@ -255,7 +232,7 @@ class Lifecycle:
             rank.lost.debugger_ended |= debugger_ended
             if rank.lost.debugger_ended:  # which says more than that it is refused
                 reason = DEBUGGER_ENDED if newly else rank.reason
-        self._transitions.to(rank, Signal.DOWN, rank.endpoint.way_down or reason)
+        change_phase(self._core, rank, Signal.DOWN, rank.endpoint.way_down or reason)
         self._connector.try_again(rank)
         self._watcher.lost(rank, was_live)
         if newly:
@@ -290,9 +267,9 @@ class Lifecycle:
         rank.after_leaving = AfterLeaving.STAY_AWAY if release else AfterLeaving.RETURN
         if rank.phase is Phase.IDLE:
             if release:
-                self._transitions.to(rank, Signal.RELEASE, "released")
+                change_phase(self._core, rank, Signal.RELEASE, "released")
         elif rank.phase is Phase.WAITING:
-            self._transitions.to(rank, Signal.RELEASE if release else Signal.LEAVE)
+            change_phase(self._core, rank, Signal.RELEASE if release else Signal.LEAVE)
             if rank.main:
                 self._remove(rank)
         elif rank.phase is not Phase.RELEASED:
@@ -353,7 +330,7 @@ class Lifecycle:
         self._leave_workers(rank)
         self._connector.hang_up(rank, ENDED)
         why = reason_of(rank) or rank.endpoint.way_down or ENDED  # whichever is told first
-        self._transitions.to(rank, Signal.END, reason or why)
+        change_phase(self._core, rank, Signal.END, reason or why)
         rank.numbers.clear()
         self._watcher.lost(rank, was_live)
         if rank.main:
@@ -362,9 +339,9 @@ class Lifecycle:
     def _left(self, rank: Rank) -> None:
         """Its connection has ended politely, or broken on the way there."""
         if rank.after_leaving is AfterLeaving.RETURN:
-            self._transitions.to(rank, Signal.DOWN)
+            change_phase(self._core, rank, Signal.DOWN)
         else:
-            self._transitions.to(rank, Signal.RELEASE, rank.connection.refusal or "released")
+            change_phase(self._core, rank, Signal.RELEASE, rank.connection.refusal or "released")
         if rank.main or rank.after_leaving is AfterLeaving.FORGET:
             self._remove(rank)
             return
@@ -379,7 +356,6 @@ class Lifecycle:
 
     def _remove(self, rank: Rank) -> None:
         self._core.cancel(rank.timer)
-        rank.timer = None
         self._core.remove(rank)
         self._core.ranks_changed()
         self._watcher.lost(rank, False)

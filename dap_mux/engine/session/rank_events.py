@@ -70,7 +70,7 @@ class RankEvents(Struct, eq=False):
 
     def initialized(self, rank: Rank, body: Body) -> None:
         """The rank takes breakpoints."""
-        self._lifecycle.initialized(rank)
+        self._lifecycle.handshake.initialized(rank)
 
     def stopped(self, rank: Rank, said: Stopped, details: Body) -> None:
         """The rank has stopped.
@@ -83,7 +83,7 @@ class RankEvents(Struct, eq=False):
         if rank.phase in EARLY:
             rank.connection.early_stop = (said, details)
             return
-        self._lifecycle.runs(rank)
+        self._lifecycle.handshake.runs(rank)
         self._stops.stopped(rank, said, details)
 
     def held(self, rank: Rank, said: Held) -> None:
@@ -121,13 +121,13 @@ class RankEvents(Struct, eq=False):
         """`debugpySockets`: the adapter has met its debuggee once it lists an internal one."""
         sockets = body.get("sockets") or []
         if any(isinstance(item, dict) and item.get("internal") for item in sockets):
-            self._lifecycle.adapter_is_ready(rank)
+            self._lifecycle.handshake.adapter_is_ready(rank)
         if self._core.single:  # each of many says it, and no client needs to know
             self._pass_on(rank, "debugpySockets", body)
 
     def served(self, rank: Rank, body: Body) -> None:
         """`dapMuxServed`: the rank has no adapter."""
-        self._lifecycle.served(rank, read_data(body, Served).debugpy)
+        self._lifecycle.handshake.served(rank, read_data(body, Served).debugpy)
 
     def marked(self, rank: Rank, body: Body) -> None:
         """`dapMuxMark`: the rank sends more output once it knows that this much has come."""
