@@ -32,7 +32,7 @@ from dap_mux.engine.outputs import CloseLink, Output
 from dap_mux.engine.ranks.deaths import HEARD, Deaths
 from dap_mux.engine.ranks.lifecycle import Lifecycle
 from dap_mux.engine.ranks.patching import DebuggerProperties
-from dap_mux.engine.routes import OFFERED, ROUTES, OnDemand, Parts
+from dap_mux.engine.routes import OFFERED, ROUTES, Parts
 from dap_mux.engine.session.groups import Actors
 from dap_mux.engine.session.rank_events import RankEvents, answer_request, dispatch
 from dap_mux.engine.session.rank_output import RankOutput
@@ -64,7 +64,7 @@ QUESTIONS = frozenset({"completions", "evaluate", "scopes", "stackTrace", "threa
 EXPECTED: Final = (StaleHandle, UsageError)  # a sentence for the user; nothing is wrong with us
 
 
-class Engine:
+class Engine(Parts):
     """The multiplexer. One input in, its outputs out; nothing else has effects."""
 
     def __init__(self, injected: InjectedSources, settings: Settings | None = None) -> None:
@@ -154,9 +154,7 @@ class Engine:
         core = self.core
         self._client_inputs = ClientInputs(core, self.leave)
         not_introduced = self._client_inputs.not_introduced
-        requests = self._requests = Requests[Parts](
-            core, ROUTES, self, not_introduced, self.lease.acts
-        )
+        self._requests = Requests[Parts](core, ROUTES, self, not_introduced, self.lease.acts)
         self.job = JobRestart(core, self.control)
         kinds = {name: route.arguments for name, route in ROUTES.items()}
         sources = Sources(core, self.files)
@@ -167,29 +165,19 @@ class Engine:
             core, self.view, self.meshes, self.control, self.lifecycle, self.client_events
         )
         self.all_breakpoints = AllBreakpoints(core, self.breakpoints, self.edits)
-        self.on_demand = OnDemand(
-            core,
-            self.view,
-            self.meshes,
-            self.control,
-            self.edits,
-            self.stop_waiters,
-            self.inspector,
-            requests.on_behalf,
-        )
         self._take = self._handlers()
         self.barriers.complete.add(self._barrier_complete)
         self.barriers.overdue.add(self._barrier_overdue)
         self.partial_moves.due.add(self._move_lasts)
 
     def _barrier_complete(self, round: BarrierRound, item: Breakpoint, ranks: list[Rank]) -> None:
-        self.on_demand.differ.decide(round, item, ranks)
+        self.differ.decide(round, item, ranks)
 
     def _barrier_overdue(self, round: BarrierRound, item: Breakpoint) -> None:
-        self.on_demand.missing_ranks.tell(round, item)
+        self.missing_ranks.tell(round, item)
 
     def _move_lasts(self, run: list[Rank], stand: list[Rank], then: OnFound) -> None:
-        self.on_demand.held_up.look(run, stand, then)
+        self.held_up.look(run, stand, then)
 
     # `receive` runs each input under the guard, and each call that was put off meanwhile
     # (`SessionState.later`). Nothing else of the engine catches exceptions of every kind. What has
@@ -312,7 +300,7 @@ class Engine:
             self.lifecycle.down(rank, event)
 
     def _processes_read(self, event: inputs.ProcessesRead) -> None:
-        self.on_demand.evidence.processes_read(event)
+        self.evidence.processes_read(event)
 
     def _recorded(self, event: inputs.Recorded) -> None:
         self.core.recorded = event

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
-from msgspec import Struct
-
+from dap_mux.engine.barriers.barriers import Barriers
 from dap_mux.engine.breakpoints.edits import BreakpointEdits
 from dap_mux.engine.breakpoints.sync import Breakpoints
 from dap_mux.engine.clients.attach import ClientAttach
 from dap_mux.engine.clients.client_inputs import ClientInitialize, ClientLeave
 from dap_mux.engine.clients.lease import Lease
 from dap_mux.engine.job_insight.comm_modes import CommModes
-from dap_mux.engine.messages.requests import STEPS_BACK, Handler, Route
+from dap_mux.engine.messages.requests import STEPS_BACK, Handler, Requests, Route
 from dap_mux.engine.ranks.patching import DebuggerProperties
 from dap_mux.engine.session.session_end import JobRestart
 from dap_mux.engine.session.session_requests import AllBreakpoints, SessionRequests
@@ -29,7 +28,6 @@ from dap_mux.pure.protocol import types as own
 if TYPE_CHECKING:
     from dap_mux.engine.barriers.differ import DifferBreakpoints, MissingRanks
     from dap_mux.engine.debug_console.completions import ConsoleCompletions
-    from dap_mux.engine.debug_console.console import OnBehalf
     from dap_mux.engine.debug_console.evaluate import Evaluation
     from dap_mux.engine.debug_console.merged_values import Values
     from dap_mux.engine.job_insight.gather_evidence import (
@@ -44,22 +42,142 @@ if TYPE_CHECKING:
     from dap_mux.engine.values.fan_out import Compare, FanOutEvaluator
 
 
-class Parts(Protocol):
-    """The parts of the engine that answer requests."""
+class Parts:
+    """The parts of the engine that answer requests.
 
+    `Engine` makes the first of them. The others are made for the first request that needs them:
+    those that evaluate in many ranks, and that read what users type. An editor waits for a session
+    to start, and what these import is an eighth of a session's modules.
+    """
+
+    core: SessionState
+    view: View
     initialize: ClientInitialize
     lease: Lease
     attach: ClientAttach
     leave: ClientLeave
     job: JobRestart
+    barriers: Barriers
     breakpoints: Breakpoints
+    edits: BreakpointEdits
     all_breakpoints: AllBreakpoints
     control: Control
+    stop_waiters: StopWaiters
     inspector: Inspector
+    meshes: Meshes
     properties: DebuggerProperties
     commands: SessionRequests
     comm_modes: CommModes
-    on_demand: OnDemand
+    _requests: Requests[Parts]
+
+    @cached_property
+    def cast(self) -> Cast:
+        """`cast`: a command of pdb's in many ranks."""
+        from dap_mux.engine.pdb.cast import Cast
+
+        return Cast(
+            self.core, self.meshes, self._fan_out, self.stop_waiters, self.control, self.edits
+        )
+
+    @cached_property
+    def compare(self) -> Compare:
+        """`compare`: an expression in many ranks."""
+        from dap_mux.engine.values.fan_out import Compare
+
+        return Compare(self.core, self._fan_out, self.meshes)
+
+    @cached_property
+    def arrays(self) -> Arrays:
+        """`array`: the cells of a tensor or array."""
+        from dap_mux.engine.values.arrays import Arrays
+
+        return Arrays(self.core, self._fan_out, self.meshes)
+
+    @cached_property
+    def stacks(self) -> StackTrees:
+        """`stacks`: all ranks' stacks as one tree."""
+        from dap_mux.engine.job_insight.gather_evidence import StackTrees
+
+        return StackTrees(self.core, self.meshes)
+
+    @cached_property
+    def why(self) -> Why:
+        """`why`: what keeps the job from moving on."""
+        from dap_mux.engine.job_insight.gather_evidence import Why
+        from dap_mux.engine.job_insight.slow_ranks import SlowRanks
+
+        return Why(self.core, self.meshes, self.evidence, SlowRanks(self.core).look)
+
+    @cached_property
+    def evidence(self) -> EvidenceGatherer:
+        """Looks at what ranks do, from inside and from outside."""
+        from dap_mux.engine.job_insight.gather_evidence import EvidenceGatherer
+
+        return EvidenceGatherer(self.core)
+
+    @cached_property
+    def missing_ranks(self) -> MissingRanks:
+        """Tells clients who is missing at a barrier."""
+        from dap_mux.engine.barriers.differ import MissingRanks
+
+        return MissingRanks(self.core)
+
+    @cached_property
+    def held_up(self) -> HeldUpRanks:
+        """Finds ranks that wait for others that stand."""
+        from dap_mux.engine.job_insight.gather_evidence import HeldUpRanks
+
+        return HeldUpRanks(self.core, self.evidence)
+
+    @cached_property
+    def differ(self) -> DifferBreakpoints:
+        """Compares the ranks at a differ breakpoint."""
+        from dap_mux.engine.barriers.differ import DifferBreakpoints
+
+        return DifferBreakpoints(self.core, self.barriers)
+
+    @cached_property
+    def groups(self) -> Groups:
+        """`groups`: rank sets with names."""
+        from dap_mux.engine.session.groups import Groups
+
+        return Groups(self.core, self.meshes, self.edits)
+
+    @cached_property
+    def evaluation(self) -> Evaluation:
+        """`evaluate`, with the debug console's commands."""
+        from dap_mux.engine.debug_console.console import Console
+        from dap_mux.engine.debug_console.evaluate import Evaluation
+        from dap_mux.engine.debug_console.merged_values import HoverEvaluator, RankSetEvaluator
+        from dap_mux.engine.values.across_ranks import AcrossRanks
+
+        core, meshes, fan_out, inspector = self.core, self.meshes, self._fan_out, self.inspector
+        evaluator = RankSetEvaluator(core, fan_out, meshes, self._values)
+        console = Console(
+            core, self.view, meshes, self._values, evaluator, self._requests.on_behalf
+        )
+        hovers = HoverEvaluator(core, inspector, fan_out, self._values)
+        across = AcrossRanks(core, inspector, fan_out)
+        return Evaluation(core, inspector, console.call, self._values, evaluator, hovers, across)
+
+    @cached_property
+    def completions(self) -> ConsoleCompletions:
+        """`completions` in a debug console."""
+        from dap_mux.engine.debug_console.completions import ConsoleCompletions
+
+        return ConsoleCompletions(self.core, self.inspector, self._values)
+
+    @cached_property
+    def _values(self) -> Values:
+        from dap_mux.engine.debug_console.merged_values import AggregateVariables, Values
+
+        return Values(self.core, AggregateVariables(self.core))
+
+    @cached_property
+    def _fan_out(self) -> FanOutEvaluator:
+        from dap_mux.engine.values.fan_out import FanOutEvaluator
+
+        return FanOutEvaluator(self.core, self.stop_waiters)
 
 
 def _owner(parts: Parts) -> Handler:
@@ -141,18 +259,18 @@ ROUTES: Final[Mapping[str, Route[Parts]]] = {
         _owner, dap.StackTraceArguments, ("supportsDelayedStackTraceLoading",), observers=True
     ),
     "scopes": Route(
-        lambda parts: parts.on_demand.evaluation.across_ranks.scopes,
+        lambda parts: parts.evaluation.across_ranks.scopes,
         dap.FrameArguments,
         observers=True,
     ),
     "variables": Route(
-        lambda parts: parts.on_demand.evaluation.variables,
+        lambda parts: parts.evaluation.variables,
         dap.VariablesArguments,
         ("supportsValueFormattingOptions", "supportsClipboardContext"),
         observers=True,
     ),
     "setVariable": Route(
-        lambda parts: parts.on_demand.evaluation.set_variable,
+        lambda parts: parts.evaluation.set_variable,
         dap.SetVariableArguments,
         ("supportsSetVariable",),
     ),
@@ -167,12 +285,12 @@ ROUTES: Final[Mapping[str, Route[Parts]]] = {
         observers=True,
     ),
     "completions": Route(
-        lambda parts: parts.on_demand.completions.completions,
+        lambda parts: parts.completions.completions,
         dap.CompletionsArguments,
         ("supportsCompletionsRequest",),
     ),
     "evaluate": Route(
-        lambda parts: parts.on_demand.evaluation.evaluate,
+        lambda parts: parts.evaluation.evaluate,
         dap.EvaluateArguments,
         ("supportsEvaluateForHovers",),
         observers=True,
@@ -208,154 +326,19 @@ ROUTES: Final[Mapping[str, Route[Parts]]] = {
     "session": Route(lambda parts: parts.commands.address, observers=True),
     "list": Route(lambda parts: parts.commands.list_ranks, own.ListArguments, observers=True),
     "breakpoints": Route(lambda parts: parts.all_breakpoints.all, observers=True),
-    "compare": Route(
-        lambda parts: parts.on_demand.compare.compare, own.CompareArguments, observers=True
-    ),
-    "array": Route(lambda parts: parts.on_demand.arrays.array, own.ArrayArguments, observers=True),
-    "stacks": Route(
-        lambda parts: parts.on_demand.stacks.stacks, own.StacksArguments, observers=True
-    ),
-    "why": Route(lambda parts: parts.on_demand.why.why, own.WhyArguments, observers=True),
+    "compare": Route(lambda parts: parts.compare.compare, own.CompareArguments, observers=True),
+    "array": Route(lambda parts: parts.arrays.array, own.ArrayArguments, observers=True),
+    "stacks": Route(lambda parts: parts.stacks.stacks, own.StacksArguments, observers=True),
+    "why": Route(lambda parts: parts.why.why, own.WhyArguments, observers=True),
     "comm": Route(lambda parts: parts.comm_modes.comm, own.CommArguments),
     "focus": Route(lambda parts: parts.commands.focus, own.FocusArguments),
     "scope": Route(lambda parts: parts.commands.scope, own.ValueArguments, observers=True),
     "view": Route(lambda parts: parts.commands.view, own.ValueArguments, observers=True),
-    "cast": Route(
-        lambda parts: parts.on_demand.cast.cast, own.CastArguments, observers=True, moves=True
-    ),
-    "groups": Route(
-        lambda parts: parts.on_demand.groups.groups, own.GroupsArguments, observers=True
-    ),
+    "cast": Route(lambda parts: parts.cast.cast, own.CastArguments, observers=True, moves=True),
+    "groups": Route(lambda parts: parts.groups.groups, own.GroupsArguments, observers=True),
     "lease": Route(lambda parts: parts.lease.lease, own.LeaseArguments, observers=True),
     "release": Route(lambda parts: parts.commands.release, own.RanksArguments, moves=True),
     "drop": Route(lambda parts: parts.commands.drop, own.RanksArguments, moves=True),
 }
 
 OFFERED: Final = tuple(name for route in ROUTES.values() for name in route.capabilities)
-
-
-# The parts that are made for the first request that needs them: an editor waits for a session to
-# start, and what these import is an eighth of a session's modules.
-
-
-class OnDemand(Struct, eq=False, dict=True):
-    """Those that evaluate in many ranks, and that read what users type.
-
-    `on_behalf` makes one of our requests for a client (`Requests.on_behalf`).
-    """
-
-    _core: SessionState
-    _view: View
-    _meshes: Meshes
-    _control: Control
-    _edits: BreakpointEdits
-    _stop_waiters: StopWaiters
-    _inspector: Inspector
-    _on_behalf: OnBehalf
-
-    @cached_property
-    def cast(self) -> Cast:
-        """`cast`: a command of pdb's in many ranks."""
-        from dap_mux.engine.pdb.cast import Cast
-
-        return Cast(
-            self._core, self._meshes, self._fan_out, self._stop_waiters, self._control, self._edits
-        )
-
-    @cached_property
-    def compare(self) -> Compare:
-        """`compare`: an expression in many ranks."""
-        from dap_mux.engine.values.fan_out import Compare
-
-        return Compare(self._core, self._fan_out, self._meshes)
-
-    @cached_property
-    def arrays(self) -> Arrays:
-        """`array`: the cells of a tensor or array."""
-        from dap_mux.engine.values.arrays import Arrays
-
-        return Arrays(self._core, self._fan_out, self._meshes)
-
-    @cached_property
-    def stacks(self) -> StackTrees:
-        """`stacks`: all ranks' stacks as one tree."""
-        from dap_mux.engine.job_insight.gather_evidence import StackTrees
-
-        return StackTrees(self._core, self._meshes)
-
-    @cached_property
-    def why(self) -> Why:
-        """`why`: what keeps the job from moving on."""
-        from dap_mux.engine.job_insight.gather_evidence import Why
-        from dap_mux.engine.job_insight.slow_ranks import SlowRanks
-
-        return Why(self._core, self._meshes, self.evidence, SlowRanks(self._core).look)
-
-    @cached_property
-    def evidence(self) -> EvidenceGatherer:
-        """Looks at what ranks do, from inside and from outside."""
-        from dap_mux.engine.job_insight.gather_evidence import EvidenceGatherer
-
-        return EvidenceGatherer(self._core)
-
-    @cached_property
-    def missing_ranks(self) -> MissingRanks:
-        """Tells clients who is missing at a barrier."""
-        from dap_mux.engine.barriers.differ import MissingRanks
-
-        return MissingRanks(self._core)
-
-    @cached_property
-    def held_up(self) -> HeldUpRanks:
-        """Finds ranks that wait for others that stand."""
-        from dap_mux.engine.job_insight.gather_evidence import HeldUpRanks
-
-        return HeldUpRanks(self._core, self.evidence)
-
-    @cached_property
-    def differ(self) -> DifferBreakpoints:
-        """Compares the ranks at a differ breakpoint."""
-        from dap_mux.engine.barriers.differ import DifferBreakpoints
-
-        return DifferBreakpoints(self._core, self._control.stops.barriers)
-
-    @cached_property
-    def groups(self) -> Groups:
-        """`groups`: rank sets with names."""
-        from dap_mux.engine.session.groups import Groups
-
-        return Groups(self._core, self._meshes, self._edits)
-
-    @cached_property
-    def evaluation(self) -> Evaluation:
-        """`evaluate`, with the debug console's commands."""
-        from dap_mux.engine.debug_console.console import Console
-        from dap_mux.engine.debug_console.evaluate import Evaluation
-        from dap_mux.engine.debug_console.merged_values import HoverEvaluator, RankSetEvaluator
-        from dap_mux.engine.values.across_ranks import AcrossRanks
-
-        core, meshes, fan_out, inspector = self._core, self._meshes, self._fan_out, self._inspector
-        evaluator = RankSetEvaluator(core, fan_out, meshes, self._values)
-        console = Console(core, self._view, meshes, self._values, evaluator, self._on_behalf)
-        hovers = HoverEvaluator(core, inspector, fan_out, self._values)
-        across = AcrossRanks(core, inspector, fan_out)
-        return Evaluation(core, inspector, console.call, self._values, evaluator, hovers, across)
-
-    @cached_property
-    def completions(self) -> ConsoleCompletions:
-        """`completions` in a debug console."""
-        from dap_mux.engine.debug_console.completions import ConsoleCompletions
-
-        return ConsoleCompletions(self._core, self._inspector, self._values)
-
-    @cached_property
-    def _values(self) -> Values:
-        from dap_mux.engine.debug_console.merged_values import AggregateVariables, Values
-
-        return Values(self._core, AggregateVariables(self._core))
-
-    @cached_property
-    def _fan_out(self) -> FanOutEvaluator:
-        from dap_mux.engine.values.fan_out import FanOutEvaluator
-
-        return FanOutEvaluator(self._core, self._stop_waiters)
