@@ -320,7 +320,7 @@ class Engine(Parts):
         if event.settings:
             self.core.adopt(event.settings)
             if event.settings.replays:
-                self.capabilities.adopted()
+                self.capabilities.tell_change()  # before the next `initialize` counts as told
         if isinstance(problem, Exception):
             problem = self.core.fault(problem)
         self.attach.ranks_found(event.number, problem)

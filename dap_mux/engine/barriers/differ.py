@@ -18,11 +18,10 @@ from dap_mux.engine.messages.to_ranks import Result, gather_results
 from dap_mux.engine.state.path_mappings import paths_of
 from dap_mux.engine.state.rank import BarrierRound, Rank
 from dap_mux.engine.state.session import SessionState
-from dap_mux.engine.state.threads import coords_of
+from dap_mux.engine.state.threads import base_name, coords_of
 from dap_mux.pure.errors import PeerFault
 from dap_mux.pure.insight.compare import Tolerance, compare, most_first
 from dap_mux.pure.insight.stack_tree import Frame, Stack
-from dap_mux.pure.protocol.messages import Body
 from dap_mux.pure.rank_sets import RankId, fold
 from dap_mux.pure.rank_sets.world import DebuggeeId, Differ, rank_of
 from dap_mux.pure.remote import Stacks, ask_stacks, stacks_of
@@ -70,9 +69,7 @@ class DifferBreakpoints(Struct, eq=False):
         )
         more = f"; {len(found) - MAX_VALUES} more" if len(found) > MAX_VALUES else ""
         self._barriers.stop(round, f"{item.compared}, {shown}{more}", found[0][0])
-        body: Body = {"category": "important"}
-        body["output"] = f"dap-mux: differ: {item.compared}: {shown}{more}\n"
-        to_clients.broadcast(self._core, "output", body)
+        to_clients.say(self._core, "important", f"differ: {item.compared}: {shown}{more}")
 
     def _differences(
         self, texts: dict[RankId, str], differ: Differ
@@ -135,10 +132,10 @@ class MissingRanks(Struct, eq=False):
         place = item.body.get("name") or f"line {item.body.get('line')}"
         waiting = fold([rank_of(id) for id in round.here], group)
         text = (
-            f"dap-mux: {round} at {place} for {seconds:g} s; missing: {where}; "
-            f"`cast {waiting} c` lets those that wait run on\n"
+            f"{round} at {place} for {seconds:g} s; missing: {where}; "
+            f"`cast {waiting} c` lets those that wait run on"
         )
-        to_clients.broadcast(self._core, "output", {"category": "important", "output": text})
+        to_clients.say(self._core, "important", text)
 
     def _place(self, rank: Rank, told: Told) -> str:
         if not rank.phase.live:
@@ -165,5 +162,4 @@ class MissingRanks(Struct, eq=False):
 
 
 def _spot(path: str, line: int, function: str) -> str:
-    name = path.replace("\\", "/").rsplit("/", 1)[-1]
-    return f"{name}:{line} in {function}"
+    return f"{base_name(path)}:{line} in {function}"

@@ -146,11 +146,9 @@ class BreakpointEdits(Struct, eq=False):
         """Print a line for every other client that says what was done with it."""
         ranks = fold(self.ranks_of(item), self._core.default_group())
         on = f" on ranks {ranks}" if ranks else ""
-        text = f"dap-mux: another client {what}{on}\n"
         for client in self._core.controllers():
             if client.id != item.client:
-                output: Body = {"category": "console", "output": text}
-                to_clients.send_event(self._core, client, "output", output)
+                to_clients.say_to(self._core, client, "console", f"another client {what}{on}")
 
 
 def where(place: Place, item: Breakpoint) -> str:

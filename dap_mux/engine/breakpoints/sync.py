@@ -30,7 +30,7 @@ from dap_mux.engine.breakpoints.store import (
     Sendings,
     Taken,
 )
-from dap_mux.engine.breakpoints.union import ExceptionFilters, Plan, enable, states_of
+from dap_mux.engine.breakpoints.union import ExceptionFilters, enable, states_of
 from dap_mux.engine.messages import to_clients, to_ranks
 from dap_mux.engine.messages.requests import SWALLOWED
 from dap_mux.engine.source_files.diagnosis import NOTHING_WRONG, AboutFile, Files, Proposal
@@ -185,7 +185,7 @@ class Breakpoints:
         for place in places:
             del self._store.by_place[place][client.id]
         filtered = self._store.forget_exceptions(client.id)
-        if not any(each.role == "controller" for each in self._core.clients.values()):
+        if not self._core.attached():
             filtered |= self._core.settings != self._core.own_settings  # by the first one's attach
             self._core.settings = self._core.own_settings
         for place in places + ([EXCEPTIONS] if filtered else []):
@@ -297,14 +297,9 @@ class Breakpoints:
         if self._newest.get(sending.place, {}).get(rank.id) is sending:
             sending.send(rank)
 
-    def _plan(self, rank: Rank, place: Place) -> Plan:
-        return self._sendings(place).of(rank).planned
-
     def _controllers(self, clients: Iterable[int]) -> list[int]:
-        known = self._core.clients
-        return [
-            id for id in clients if id == OWN or (id in known and known[id].role == "controller")
-        ]
+        known = {OWN, *(client.id for client in self._core.attached())}
+        return [id for id in clients if id in known]
 
     def _sent(self, sending: Sending, rank: Rank, taken: Taken) -> None:
         """Keep a rank's answer for a place, unless a newer request has overtaken it."""

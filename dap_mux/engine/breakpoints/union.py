@@ -58,9 +58,8 @@ def enable(core: SessionState, rank: Rank, then: Callable[[], None]) -> None:
             connection.cannot_wait = True
             name = label([rank.id], core.default_group())
             why = reply.problem.strip().rpartition("\n")[2]
-            text = f"dap-mux: rank {name} stops at barriers by itself: {why}\n"
             core.warn("rank", f"stops at barriers by itself: {reply.problem}", rank)
-            to_clients.broadcast(core, "output", {"category": "important", "output": text})
+            to_clients.say(core, "important", f"rank {name} stops at barriers by itself: {why}")
             core.touch(rank)
         connection.waits = True
         sends, connection.until_it_waits = connection.until_it_waits, []
@@ -116,7 +115,9 @@ Substitutions: TypeAlias = Mapping[str, object]
 class Plans:
     """The plans of ranks for the breakpoints of one place: those that need the same share one.
 
-    They hold as long as neither the breakpoints nor the ranks change.
+    Those that select a rank are united line by line: debugpy ignores the column. One that the rank
+    has moved counts for the line that it was moved to. They hold as long as neither the breakpoints
+    nor the ranks change.
     """
 
     def __init__(self, breakpoints: Iterable[Breakpoint], world: World) -> None:
@@ -159,16 +160,6 @@ class Plans:
         lines = [_SameLine(items, spot[0], values) for spot, items in spots.items()]
         slots = tuple(one.slot for one in lines if one.accepted)
         return Plan(slots, tuple(refusal for one in lines for refusal in one.refused))
-
-
-def plan(
-    breakpoints: Iterable[Breakpoint], rank: DebuggeeId, world: World, values: Substitutions
-) -> Plan:
-    """Unite those that select the rank, line by line: debugpy ignores the column.
-
-    A breakpoint that the rank has moved counts for the line that it was moved to.
-    """
-    return Plans(breakpoints, world).of(rank, lambda: values)
 
 
 def _texts(body: Body) -> list[str]:
@@ -349,11 +340,6 @@ class ExceptionFilters:
             for option, (ranks, problem) in zip(options, selections, strict=True):
                 if not problem and (ranks is None or rank in ranks):
                     yield str(option.get("filterId"))
-
-
-def exceptions_for(requests: Iterable[Body], rank: RankId, world: World) -> Body:
-    """Return the arguments for one rank alone."""
-    return ExceptionFilters(requests, world).of(rank)
 
 
 def _strength(option: Body) -> int:

@@ -62,10 +62,8 @@ def differences(asked: Body, in_force: Body) -> str:
     lines = [_line(name, asked[name], force) for name in names if _differs(name, asked, force)]
     if not lines:
         return ""
-    about = (
-        "dap-mux: the first client of this session has configured it; in effect for all clients:"
-    )
-    return "".join(f"{line}\n" for line in [about, *lines])
+    about = "the first client of this session has configured it; in effect for all clients:"
+    return "\n".join([about, *lines])
 
 
 def _differs(name: str, asked: Body, force: Body) -> bool:
@@ -87,31 +85,9 @@ def _word(value: Any) -> str:
 
 # Attach arguments that are for us; the ranks get the rest as it is.
 OURS: Final = frozenset(
-    {
-        "connect",
-        "host",
-        "listen",
-        "port",
-        "processId",
-        "subProcessId",
-        "ranks",
-        "endpoints",
-        "token",
-        "role",
-        "events",
-        "view",
-        "scope",
-        "threads",
-        "valuesAcrossRanks",
-        "mesh",
-        "comm",
-        "catchNan",
-        "locate",
-        "catchDiverged",
-        "catchUnequal",
-        "pathMappings",
-        "workspaceFolder",
-    }
+    """catchDiverged catchNan catchUnequal comm connect endpoints events host listen locate mesh
+    pathMappings port processId ranks role scope subProcessId threads token valuesAcrossRanks view
+    workspaceFolder""".split()
 )
 
 NO_LAUNCH: Final = "this session was not started to launch a job: use an attach configuration"
@@ -258,8 +234,7 @@ class ClientAttach(Struct, eq=False):
         redirects = {"redirectOutput": core.settings.redirect_output}
         text = differences(client.arguments, {**redirects, **self._set_up_by, **ours})
         if text:
-            body: Body = {"category": "console", "output": text}
-            to_clients.send_event(core, client, "output", body)
+            to_clients.say_to(core, client, "console", text)
 
     def configuration_done(self, request: ClientRequest) -> None:
         """`configurationDone`: the ranks may run on; answers `attach` too."""

@@ -59,7 +59,7 @@ class ClientLeave(Struct, eq=False):
         self.gone(client, returns=returns)
         self._core.out.append(CloseClient(client.id))
         if ends:  # after the ranks' `disconnect`
-            self._core.later(self._end_job)
+            self._core.later(lambda: self._core.out.append(EndJob()))
 
     def _wants_end(self, client: Client, arguments: DisconnectArguments) -> bool:
         """Whether the job is to end with it.
@@ -77,12 +77,8 @@ class ClientLeave(Struct, eq=False):
         """Tell who hears of ranks whether its leaving lets them all run on."""
         if "ranks" not in client.events:
             return None
-        others = self._core.clients.values()
-        stay = any(one.role == "controller" for one in others if one is not client)
+        stay = any(one is not client for one in self._core.attached())
         return {"released": client.role == "controller" and not (stay or returns)}
-
-    def _end_job(self) -> None:
-        self._core.out.append(EndJob())
 
     def terminate(self, request: ClientRequest) -> None:
         """`terminate`: only where the ranks were started by us, and by a controller."""
@@ -105,7 +101,7 @@ class ClientLeave(Struct, eq=False):
             return
         self._core.cancel(client.sync.timer)
         self._core.cancel(client.focus.held)
-        if returns and client.role == "controller" and not self._controllers():
+        if returns and client.role == "controller" and not self._core.attached():
             self._awaited = client, self._core.after(RETURN_S, self.returned)
             return
         self._core.later(partial(self._breakpoints.forget, client))
@@ -123,17 +119,9 @@ class ClientLeave(Struct, eq=False):
 
     def release_if_alone(self) -> None:
         """Without a controller there is nobody to continue the ranks: they are all let go."""
-        if not self._controllers():
-            self._release_all()
-
-    def _controllers(self) -> list[Client]:
-        """Return who is attached as one, configured or not."""
-        return [client for client in self._core.clients.values() if client.role == "controller"]
-
-    def _release_all(self) -> None:
-        """Every rank runs on, and the session waits for the next controller."""
-        self._core.flow.configured = False
-        self._lifecycle.let_all_go()
+        if not self._core.attached():
+            self._core.flow.configured = False
+            self._lifecycle.let_all_go()
 
     def say_goodbye(self) -> None:
         """The session is over: `terminated`, once, to everybody who was told of a beginning."""

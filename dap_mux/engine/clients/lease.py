@@ -24,14 +24,11 @@ MAX_TEXT: Final = 80
 ACTS: Final[Mapping[str, str]] = {
     "continue": "continuing",
     "pause": "pausing",
-    "next": "stepping",
-    "stepIn": "stepping",
-    "stepOut": "stepping",
+    **dict.fromkeys(("next", "stepIn", "stepOut"), "stepping"),
     "goto": "jumping",
     "restart": "restarting",
     "terminate": "terminating",
-    "release": "releasing",
-    "drop": "releasing",
+    **dict.fromkeys(("release", "drop"), "releasing"),
 }
 WORDS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("c", "cont", "continue"), "continuing"),
@@ -106,17 +103,16 @@ class Lease(Struct, eq=False):
         self._end(f"{_name(client)} has left: what it held runs on")
         ranks = self._core.sorted_ranks()
         stopped = [rank for rank in ranks if rank.stop and rank.phase.live and not held(rank)]
-        self._control.tell_resumed(self._control.resume(stopped))
+        self._control.client_events.resumed(self._control.resume(stopped))
 
     def _body(self) -> Body:
         return {"holder": _name(self._holder) if self._holder else "", "act": self._act}
 
     def _say(self, text: str, but: Client | None = None) -> None:
         """Tell every controller, but for this one."""
-        body: Body = {"category": "console", "output": f"dap-mux: {text}\n"}
         for client in self._core.controllers():
             if client is not but:
-                to_clients.send_event(self._core, client, "output", body)
+                to_clients.say_to(self._core, client, "console", text)
 
     def _tell(self) -> None:
         for client in list(self._core.clients.values()):

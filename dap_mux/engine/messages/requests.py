@@ -292,11 +292,7 @@ class Capabilities:
         if offers in self._seen or len(self._seen) >= MAX_OFFERS:
             return
         self._seen.append(offers)
-        self._tell_change()
-
-    def adopted(self) -> None:
-        """The session is a replay: say so before another client's `initialize` counts as told."""
-        self._tell_change()
+        self.tell_change()
 
     def rank_known(self, traits: Traits) -> None:
         """A rank is known: where its framework swallows exceptions, a client should choose that.
@@ -305,7 +301,7 @@ class Capabilities:
         """
         if traits.swallows_exceptions and not self._swallowed:
             self._swallowed = True
-            self._tell_change()
+            self.tell_change()
 
     def _filters(self, offers: list[Body]) -> list[Body]:
         filters = _filters(offers)
@@ -314,7 +310,8 @@ class Capabilities:
         marked = {"default": True}
         return [{**one, **marked} if one["filter"] == USER_UNHANDLED else one for one in filters]
 
-    def _tell_change(self) -> None:
+    def tell_change(self) -> None:
+        """Tell clients what is offered now and was not before."""
         before = self._told
         now = self.now()
         changed = {key: value for key, value in now.items() if before.get(key) != value}

@@ -29,25 +29,14 @@ class AnsweredTwice(DapMuxError):
 
 def respond(core: SessionState, request: ClientRequest, body: Raw | Body | None = None) -> None:
     """Answer a request with success."""
-    client = request.client
-    if request.failed:
-        return
-    if request.reply is not None:
-        request.answered = True
-        request.reply(plain(raw(body)) if body else {}, "")
-        return
-    payload = UNSET if body is None else body
-    if client.translation is not None and body is not None:
+    translation = request.client.translation
+    if translation is not None and body is not None and request.reply is None:
         try:
-            payload = client.translation.body(request.command, raw(body))
+            body = translation.body(request.command, raw(body))
         except PeerFault as error:
             refuse(core, request, f"malformed response: {error}")
             return
-    if not _take(core, request):
-        return
-    client.seq += 1
-    answer = Response(client.seq, request.seq, True, request.command, body=payload)
-    core.out.append(ToClient(client.id, encode(answer)))
+    _answer(core, request, body)
 
 
 def refuse(core: SessionState, request: ClientRequest, message: str) -> None:
@@ -66,19 +55,24 @@ def turn_away(core: SessionState, request: ClientRequest, message: str) -> None:
 
 
 def _fail(core: SessionState, request: ClientRequest, message: str, error_id: int) -> None:
-    client = request.client
+    _answer(core, request, {"error": {"id": error_id, "format": message}}, message)
+
+
+def _answer(
+    core: SessionState, request: ClientRequest, body: Raw | Body | None, error: str | None = None
+) -> None:
+    client, ok = request.client, error is None
     if request.failed:
         return
     if request.reply is not None:
         request.answered = True
-        request.reply({}, message)
-        return
-    if not _take(core, request):
-        return
-    client.seq += 1
-    body = {"error": {"id": error_id, "format": message}}
-    answer = Response(client.seq, request.seq, False, request.command, message, body)
-    core.out.append(ToClient(client.id, encode(answer)))
+        request.reply(plain(raw(body)) if body and ok else {}, error or "")
+    elif _take(core, request):
+        client.seq += 1
+        message = UNSET if error is None else error
+        payload = UNSET if body is None else body
+        answer = Response(client.seq, request.seq, ok, request.command, message, payload)
+        core.out.append(ToClient(client.id, encode(answer)))
 
 
 def _take(core: SessionState, request: ClientRequest) -> bool:
@@ -118,6 +112,20 @@ def broadcast(core: SessionState, name: str, body: Body | None = None) -> None:
         send_event(core, client, name, payload)
 
 
+def say(core: SessionState, category: str, text: str) -> None:
+    """Print a line of ours for every configured controller."""
+    broadcast(core, "output", _line(category, text))
+
+
+def say_to(core: SessionState, client: Client, category: str, text: str) -> None:
+    """Print a line of ours for one client."""
+    send_event(core, client, "output", _line(category, text))
+
+
+def _line(category: str, text: str) -> Body:
+    return {"category": category, "output": f"dap-mux: {text}\n"}
+
+
 def broadcast_output(core: SessionState, body: Body) -> None:
     """Send what ranks printed to every configured controller, and observer, that reads.
 
@@ -146,11 +154,11 @@ def reads_again(core: SessionState, client: Client) -> None:
     if dropped and dropped.lines:
         one = dropped.lines == 1
         text = (
-            f"dap-mux: {dropped.lines:,} {'line' if one else 'lines'} of output "
+            f"{dropped.lines:,} {'line' if one else 'lines'} of output "
             f"({readable_size(dropped.size)}) {'was' if one else 'were'} dropped, "
-            "because this client did not read them\n"
+            "because this client did not read them"
         )
-        send_event(core, client, "output", {"category": "console", "output": text})
+        say_to(core, client, "console", text)
 
 
 def readable_size(size: float) -> str:
@@ -180,14 +188,12 @@ class Notices(Struct, eq=False):
         """
         if lasting:
             self._lasting.append(text)
-        for client in list(self._core.clients.values()):
-            if client.role == "controller":
-                self.tell(client, text)
+        for client in self._core.attached():
+            self.tell(client, text)
 
     def tell(self, client: Client, text: str) -> None:
         """Tell one client."""
-        body: Body = {"category": "stderr", "output": f"dap-mux: {text}\n"}
-        send_event(self._core, client, "output", body)
+        say_to(self._core, client, "stderr", text)
 
     def tell_lasting(self, client: Client) -> None:
         """Tell a client that has just attached what was said before."""
@@ -261,5 +267,4 @@ class Progress(Struct, eq=False):
         if not absent or not self._core.flow.configured:
             return
         who = fold((rank.rank_id for rank in absent), self._core.settings.default_group)
-        text = f"dap-mux: waiting for rank {who}: {absent[0].reason}\n"
-        broadcast(self._core, "output", {"category": "console", "output": text})
+        say(self._core, "console", f"waiting for rank {who}: {absent[0].reason}")

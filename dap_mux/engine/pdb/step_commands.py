@@ -95,7 +95,7 @@ class RunTo:
             self._collector.answer(rank.rank_id, Answer(STOPPED))
         for rank in ready:
             self._collector.answer(rank.rank_id, Answer(RUNNING))
-        self._control.tell_resumed(resumed)
+        self._control.client_events.resumed(resumed)
 
     def _has_stopped(self, rank: Rank) -> bool:
         """Whether it ran, and stands by now: on that line or before it, its one stop is over."""
@@ -146,7 +146,7 @@ class StepCommands(Struct, eq=False):
             else:
                 ready.append(rank)
                 collector.answer(rank.rank_id, Answer(RUNNING))
-        self.control.tell_resumed(self.control.resume(ready))
+        self.control.client_events.resumed(self.control.resume(ready))
 
     def _pause(self, invocation: Invocation) -> None:
         """Answered at once: a rank blocked in C stops when its call returns."""

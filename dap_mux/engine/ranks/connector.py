@@ -213,8 +213,7 @@ def change_phase(core: SessionState, rank: Rank, signal: Signal, reason: str = "
     """Take the step that the table has for this signal; end what belongs to the phase before."""
     before, after = rank.phase, step(rank.phase, signal)
     rank.phase = after
-    if before.live or after.live:
-        core.phase_changed(rank)
+    core.phase_changed(rank)
     if reason or not after.trying:
         core.set_reason(rank, reason)  # while it is tried again, `list` says why that is
     if not after.trying:

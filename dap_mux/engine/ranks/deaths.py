@@ -14,6 +14,7 @@ from dap_mux.engine.ranks.patching import AttachRequest
 from dap_mux.engine.state.phases import Phase
 from dap_mux.engine.state.rank import Rank, Stop
 from dap_mux.engine.state.session import SessionState
+from dap_mux.engine.state.threads import base_name
 from dap_mux.pure.errors import PeerFault
 from dap_mux.pure.protocol.messages import Body
 from dap_mux.pure.protocol.rank_messages import exception_name
@@ -45,11 +46,7 @@ class Deaths(Struct, eq=False):
             fate.told = True
             self._untold.setdefault(text, []).append(rank.rank_id)
             if self._timer is None:
-                self._timer = self._core.after(COALESCE_WINDOW_S, self._passed)
-
-    def _passed(self) -> None:
-        self._timer = None
-        self.flush()
+                self._timer = self._core.after(COALESCE_WINDOW_S, self.flush)
 
     def flush(self) -> None:
         """Tell at once what is still to be told."""
@@ -103,8 +100,7 @@ def note_stop(rank: Rank, stop: Stop | None) -> None:
     if stop is None or not stop.frames:
         return
     frame = stop.frames[stop.own]
-    name = frame.path.replace("\\", "/").rsplit("/", 1)[-1]
-    place = f"{name}:{frame.line}"
+    place = f"{base_name(frame.path)}:{frame.line}"
     rank.fate.place = f"{place} in {frame.name}"
     if stop.reason == "exception" and stop.unhandled:
         text = str(stop.details.get("text") or "an exception")

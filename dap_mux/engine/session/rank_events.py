@@ -273,9 +273,8 @@ class RankEvents(Struct, eq=False):
         if not self._core.single or rank.main:
             self._core.log(10, "rank", f"dropped event {event!r}", rank)
             return
-        for client in list(self._core.clients.values()):
-            if client.role == "controller":
-                to_clients.send_event(self._core, client, event, body)
+        for client in self._core.attached():
+            to_clients.send_event(self._core, client, event, body)
 
 
 def _note_thread(rank: Rank, id: int, *, runs: bool) -> None:

@@ -161,7 +161,7 @@ class NvimDap(Generic):
         return self.late(states, rows)
 
 
-class Dape(Generic):
+class Dape(Dialect):
     """It selects the thread of each `stopped`, and drops its arrow at any `continued`.
 
     It asks `threads` for each `thread` event too, and a `continued` before a stop is applied makes
@@ -170,14 +170,9 @@ class Dape(Generic):
 
     fetches = True
 
-    def stop(self, states: RowStates) -> Script:
-        """One event for all; events for the running rows follow."""
-        return (stopped(states, states.focus, all=True),)
-
     def applied(self, states: RowStates, stepping: int | None) -> Script:
         """End with the focus again, for the arrow."""
-        again = (stopped(states, states.focus, all=False),) if states.running else ()
-        return _each(states.running) + again
+        return _each(states.running) + _arrow(states if states.running else None)
 
     def late(self, states: RowStates, rows: tuple[int, ...]) -> Script:
         """A few by themselves, the focus last; many as one event."""
@@ -190,23 +185,17 @@ class Dape(Generic):
         """Wait for the focus: this client cannot mark a row without selecting it."""
         return ()
 
-    def move(self, states: RowStates, old: int | None) -> Script:
-        """A `stopped` is enough."""
-        return self.stop(states)
-
     def resume_some(self, rows: tuple[int, ...], states: RowStates | None) -> Script:
         """Put the arrow back."""
-        arrow = (stopped(states, states.focus, all=False),) if states else ()
-        return _each(rows) + arrow
+        return _each(rows) + _arrow(states)
 
     def joined(self, row: int, states: RowStates | None) -> Script:
         """A new thread sets its mode line to running: put the arrow back."""
-        arrow = (stopped(states, states.focus, all=False),) if states else ()
-        return (thread("started", row), *arrow)
+        return (thread("started", row), *_arrow(states))
 
-    def left(self, row: int, *, focus: bool) -> Script:
-        """Do nothing: this client holds no row."""
-        return (thread("exited", row),)
+
+def _arrow(states: RowStates | None) -> Script:
+    return (stopped(states, states.focus, all=False),) if states else ()
 
 
 class DapMuxConsole(Generic):

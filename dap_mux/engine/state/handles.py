@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import Final, TypeVar, overload
+from typing import Final, TypeVar, cast
 
 from msgspec import Struct, field
 
@@ -13,6 +13,7 @@ from dap_mux.pure.rank_sets.world import DebuggeeId, worker_of
 
 K = TypeVar("K")
 V = TypeVar("V")
+IdT = TypeVar("IdT", bound=Id)
 
 
 class Recent(OrderedDict[K, V]):
@@ -76,13 +77,7 @@ class Handles:
         """Return the number of handles that are alive."""
         return len(self._owners)
 
-    @overload
-    def mint(self, rank: DebuggeeId, kind: Kind, upstream: int) -> int: ...
-    @overload
-    def mint(self, rank: DebuggeeId, kind: Kind, upstream: str) -> str: ...
-    @overload
-    def mint(self, rank: DebuggeeId, kind: Kind, upstream: Id) -> Id: ...
-    def mint(self, rank: DebuggeeId, kind: Kind, upstream: Id) -> Id:
+    def mint(self, rank: DebuggeeId, kind: Kind, upstream: IdT) -> IdT:
         """Return our id for a rank's own: the same until it expires, a string for a string."""
         known = self._owned.setdefault(rank, _Owned()).of(kind)
         handle = known.get((kind, upstream))
@@ -93,7 +88,7 @@ class Handles:
             self._owners[handle] = _Owner(rank, kind, upstream)
             if len(known) > MAX_PER_RANK:
                 self._forget_oldest(rank, known)
-        return handle
+        return cast("IdT", handle)
 
     def _forget_oldest(self, rank: DebuggeeId, known: dict[tuple[Kind, Id], Id]) -> None:
         """Expire the oldest id of a rank that has given out too many."""
@@ -103,26 +98,18 @@ class Handles:
 
     def reserve(self) -> int:
         """Return a number that never belongs to a rank."""
-        number = self._new(0)
-        assert isinstance(number, int)
-        return number
+        return self._new(0)
 
     def is_alive(self, handle: Id) -> bool:
         """Whether a handle can be resolved."""
         return handle in self._owners
 
-    @overload
-    def resolve(self, kind: Kind, handle: int) -> tuple[DebuggeeId, int]: ...
-    @overload
-    def resolve(self, kind: Kind, handle: str) -> tuple[DebuggeeId, str]: ...
-    @overload
-    def resolve(self, kind: Kind, handle: Id) -> tuple[DebuggeeId, Id]: ...
-    def resolve(self, kind: Kind, handle: Id) -> tuple[DebuggeeId, Id]:
+    def resolve(self, kind: Kind, handle: IdT) -> tuple[DebuggeeId, IdT]:
         """Return the rank that owns `handle` and its own id; raise `StaleHandle` if none does."""
         owner = self._owners.get(handle)
         if owner is None or owner.kind is not kind:
             raise StaleHandle(self._why(kind, handle, owner))
-        return owner.rank, owner.upstream
+        return owner.rank, cast("IdT", owner.upstream)
 
     def resumed(self, kind: Kind, handle: Id) -> DebuggeeId | None:
         """Return the rank that has run on since it had this id; None if that is not why it ended.
@@ -155,12 +142,12 @@ class Handles:
             self._ends[handle] = end
         handles.clear()
 
-    def _new(self, like: Id) -> Id:
+    def _new(self, like: IdT) -> IdT:
         number = self._next
         if number > MAX_HANDLE:
             raise DapMuxError("this session has used up its ids; start a new one")
         self._next += 1
-        return str(number) if isinstance(like, str) else number
+        return cast("IdT", str(number) if isinstance(like, str) else number)
 
     def _why(self, kind: Kind, handle: Id, owner: _Owner | None) -> str:
         if owner is not None:

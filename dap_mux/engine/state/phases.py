@@ -79,6 +79,19 @@ class Signal(enum.Enum):
     __hash__ = object.__hash__  # as `Phase`
 
 
+# Once `attach` is sent, and before: an adapter that is left then closes its port for ever.
+_LINKED: Final = {
+    Signal.DOWN: Phase.WAITING,
+    Signal.LEAVE: Phase.LEAVING,
+    Signal.RELEASE: Phase.LEAVING,
+    Signal.END: Phase.GONE,
+}
+_EARLY: Final = {
+    **_LINKED,
+    Signal.LEAVE: Phase.LEAVING_EARLY,
+    Signal.RELEASE: Phase.LEAVING_EARLY,
+}
+
 # LEAVE detaches a linked rank; without a link there is nothing to detach.
 TRANSITIONS: Final[Mapping[Phase, Mapping[Signal, Phase]]] = {
     Phase.IDLE: {
@@ -92,47 +105,12 @@ TRANSITIONS: Final[Mapping[Phase, Mapping[Signal, Phase]]] = {
         Signal.RELEASE: Phase.RELEASED,
         Signal.END: Phase.GONE,
     },
-    Phase.CONNECTING: {
-        Signal.UP: Phase.GREETING,
-        Signal.DOWN: Phase.WAITING,
-        Signal.LEAVE: Phase.LEAVING_EARLY,
-        Signal.RELEASE: Phase.LEAVING_EARLY,
-        Signal.END: Phase.GONE,
-    },
-    Phase.GREETING: {
-        Signal.READY: Phase.ATTACHING,
-        Signal.DOWN: Phase.WAITING,
-        Signal.LEAVE: Phase.LEAVING_EARLY,
-        Signal.RELEASE: Phase.LEAVING_EARLY,
-        Signal.END: Phase.GONE,
-    },
-    Phase.ATTACHING: {
-        Signal.INITIALIZED: Phase.CONFIGURING,
-        Signal.DOWN: Phase.WAITING,
-        Signal.LEAVE: Phase.LEAVING,
-        Signal.RELEASE: Phase.LEAVING,
-        Signal.END: Phase.GONE,
-    },
-    Phase.CONFIGURING: {
-        Signal.CONFIGURED: Phase.STARTING,
-        Signal.DOWN: Phase.WAITING,
-        Signal.LEAVE: Phase.LEAVING,
-        Signal.RELEASE: Phase.LEAVING,
-        Signal.END: Phase.GONE,
-    },
-    Phase.STARTING: {
-        Signal.ATTACHED: Phase.LIVE,
-        Signal.DOWN: Phase.WAITING,
-        Signal.LEAVE: Phase.LEAVING,
-        Signal.RELEASE: Phase.LEAVING,
-        Signal.END: Phase.GONE,
-    },
-    Phase.LIVE: {
-        Signal.DOWN: Phase.WAITING,
-        Signal.LEAVE: Phase.LEAVING,
-        Signal.RELEASE: Phase.LEAVING,
-        Signal.END: Phase.GONE,
-    },
+    Phase.CONNECTING: {Signal.UP: Phase.GREETING, **_EARLY},
+    Phase.GREETING: {Signal.READY: Phase.ATTACHING, **_EARLY},
+    Phase.ATTACHING: {Signal.INITIALIZED: Phase.CONFIGURING, **_LINKED},
+    Phase.CONFIGURING: {Signal.CONFIGURED: Phase.STARTING, **_LINKED},
+    Phase.STARTING: {Signal.ATTACHED: Phase.LIVE, **_LINKED},
+    Phase.LIVE: _LINKED,
     # A rank that is left becomes IDLE or RELEASED, as its `AfterLeaving` says.
     Phase.LEAVING_EARLY: {
         Signal.LEAVE: Phase.LEAVING,

@@ -53,7 +53,7 @@ def targets(
         return members
     if mode == "class":
         return class_of(core, members[0] if focus is None or elsewhere else focus)
-    live = [rank for rank in core.sorted_ranks() if rank.phase.live]
+    live = core.live_ranks()
     return live if mode == "all" else _of_set(core, mode, live)
 
 
@@ -90,8 +90,8 @@ def fallback(core: SessionState, gone: Rank) -> Rank | None:
 
     One whose stop has not been announced gets the focus when it is.
     """
-    live = (rank for rank in core.sorted_ranks() if rank.phase.live and rank is not gone)
-    stopped = [rank for rank in live if rank.stop and rank.stop.announced]
+    others = (rank for rank in core.live_ranks() if rank is not gone)
+    stopped = [rank for rank in others if rank.stop and rank.stop.announced]
     place = gone.stop.frames if gone.stop else None
     same = [rank for rank in stopped if place and _stands(rank, gone, place)]
     return next(iter(same or stopped), None)

@@ -282,9 +282,17 @@ class SessionState:
         """Return every known rank by (group, rank), without workers."""
         return [self.mains[id] for id in self.world().ranks]
 
+    def live_ranks(self) -> list[Rank]:
+        """Return every attached rank by (group, rank), each before its workers."""
+        return [rank for rank in self.sorted_ranks() if rank.phase.live]
+
+    def attached(self) -> list[Client]:
+        """Return who is attached as a controller, configured or not."""
+        return [client for client in self.clients.values() if client.role == "controller"]
+
     def controllers(self) -> Iterator[Client]:
         """Yield the configured controllers: the clients that get events."""
-        return (client for client in list(self.clients.values()) if client.listening)
+        return (client for client in self.attached() if client.configured)
 
     @property
     def single(self) -> bool:

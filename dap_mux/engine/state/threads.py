@@ -72,12 +72,12 @@ class View:
         """Return the rows in the order in which an editor shows them."""
         if self.mode() == "classes":
             return self._class_rows(client)
-        return [row for rank in _live(self._core) for row in self._rank_rows(rank)]
+        return [row for rank in self._core.live_ranks() for row in self._rank_rows(rank)]
 
     def _rank_rows(self, rank: Rank) -> list[Row]:
         single = self._core.single
         if self._has_one_row(rank):
-            return [self._row(rank, self.name_of(rank))]
+            return [self._row([rank], self.name_of(rank))]
         main = main_thread(rank)
         whose = self.name_of(rank)
         label = "" if single and rank.main is None else f"{whose} / "
@@ -85,15 +85,16 @@ class View:
         names = {id: label + name for id, name in names.items()}
         if single and rank.main:
             names[main] = whose
-        return [self._row(rank, name, None if id == main else id) for id, name in names.items()]
+        return [self._row([rank], name, None if id == main else id) for id, name in names.items()]
 
     def _has_one_row(self, rank: Rank) -> bool:
         rows = self._core.rows_of(rank)
         few = rows == "user" and len(rank.threads) < 2 and not self._core.single
         return rows == "main" or few
 
-    def _row(self, rank: Rank, name: str, thread: int | None = None) -> Row:
-        return Row(self.id_of(rank.id, thread), name, (rank,), rank.stop is not None, thread)
+    def _row(self, members: list[Rank], name: str, thread: int | None = None) -> Row:
+        id, stopped = self.id_of(members[0].id, thread), members[0].stop is not None
+        return Row(id, name, tuple(members), stopped, thread)
 
     def name_of(self, rank: Rank) -> str:
         """Return `rank 3 / worker 1 · dp=0 tp=1 · node1`: the distinguishing part comes first."""
@@ -108,20 +109,15 @@ class View:
     def _class_rows(self, client: Client) -> list[Row]:
         groups: dict[tuple[object, ...], list[Rank]] = {}
         rows: list[Row] = []
-        for rank in _live(self._core):
+        for rank in self._core.live_ranks():
             if rank.id == client.focus.rank:
-                rows.append(self._row(rank, self._class_name([rank])))
+                rows.append(self._row([rank], self._class_name([rank])))
             else:
                 stop = rank.stop
                 kind = "stopped" if stop else "worker" if rank.main else rank.wait or "rank"
                 key = (rank.id[0], stop.frames if stop else None, kind)
                 groups.setdefault(key, []).append(rank)
-        return rows + [self._class_row(members) for members in groups.values()]
-
-    def _class_row(self, members: list[Rank]) -> Row:
-        first = members[0]
-        id = self.id_of(first.id)
-        return Row(id, self._class_name(members), tuple(members), first.stop is not None)
+        return rows + [self._row(each, self._class_name(each)) for each in groups.values()]
 
     def _class_name(self, members: list[Rank]) -> str:
         first = members[0]
@@ -172,10 +168,6 @@ class View:
         thread = rank.stop.thread if rank.stop else rank.last_thread
         known = rank.stop is not None or thread in rank.threads
         return self.id_of(rank.id, thread if known and thread != main_thread(rank) else None)
-
-
-def _live(core: SessionState) -> list[Rank]:
-    return [rank for rank in core.sorted_ranks() if rank.phase.live]
 
 
 def _who(members: list[Rank]) -> str:

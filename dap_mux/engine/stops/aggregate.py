@@ -206,15 +206,16 @@ class Stops:
 
     # From control and lifecycle
 
-    def clear(self, rank: Rank) -> None:
-        """The rank runs on: its frames and variables are no more."""
-        if rank.stop:
+    def clear(self, rank: Rank, *, gone: bool = False) -> None:
+        """The rank runs on, or is `gone`: its frames and variables are no more."""
+        if rank.stop and not gone:
             rank.last_thread = rank.stop.thread
         note_stop(rank, rank.stop)
         self._core.set_stop(rank, None)
-        self.barriers.leave(rank)
+        self.barriers.leave(rank, gone=gone)
         self._new.pop(rank.id, None)
-        self._core.handles.expire_stop(rank.id)
+        handles = self._core.handles
+        (handles.expire_rank if gone else handles.expire_stop)(rank.id)
 
     def give_up_step(self, rank: Rank) -> None:
         """The rank takes part in no step any more."""
@@ -237,11 +238,7 @@ class Stops:
         self.give_up_step(rank)
         self._core.set_pausing(rank, False)
         rank.threads, rank.home = {}, None
-        note_stop(rank, rank.stop)
-        self._core.set_stop(rank, None)
-        self.barriers.leave(rank, gone=True)
-        self._new.pop(rank.id, None)
-        self._core.handles.expire_rank(rank.id)
+        self.clear(rank, gone=True)
 
     def begin_step(self, ranks: list[Rank], late: list[Rank]) -> StepRun:
         """These ranks are told to step, in lock-step; those who are late will follow."""

@@ -38,7 +38,7 @@ class ClientEvents(Struct, eq=False):
             if dialect.unseen(client.focus.explicit):
                 return dialect.stop(self._states(client, focus))
             return dialect.late(self._states(client, focus), self._view.ids_for_stops(client, new))
-        if focus and focus.run and focus.id in focus.run.pending:
+        if focus and focus.run:
             return self._slow(client, new)
         if not (focus and focus.stop) or any(rank.stop and rank.stop.is_outlier for rank in new):
             focus = _most_telling(new)
@@ -63,12 +63,18 @@ class ClientEvents(Struct, eq=False):
 
     def stepping(self, ranks: list[Rank]) -> None:
         """A step of these ranks has begun; the focus stays with whoever had it."""
+        self._run_on(ranks)
+
+    def _run_on(self, ranks: list[Rank], *, moves_focus: bool = False) -> None:
         others = self._anybody_stopped()
         for client in self._core.controllers():
-            if others:
-                self._resume_rows(client, ranks)
-            else:
+            if not others:
                 self._resume_all(client, ranks)
+                continue
+            self._resume_rows(client, ranks)
+            focus = focused(self._core, client)
+            if moves_focus and focus in ranks:
+                self._refocus(client, focus, None)
 
     def thread_steps(self, rank: Rank, thread: int) -> None:
         """A thread steps that stood while another one of its rank did."""
@@ -97,7 +103,7 @@ class ClientEvents(Struct, eq=False):
         stopped = self._stopped()
         for client in self._core.controllers():
             focus = focused(self._core, client)
-            if stopped and focus and focus.id in run.pending:
+            if stopped and focus and focus.run is run:
                 self._send(client, self._slow(client, stopped))
 
     def _slow(self, client: Client, stopped: list[Rank]) -> Script:
@@ -106,7 +112,7 @@ class ClientEvents(Struct, eq=False):
         return client.dialect.slow(states, self._view.ids_for_stops(client, stopped))
 
     def _stopped(self) -> list[Rank]:
-        live = (rank for rank in self._core.sorted_ranks() if rank.phase.live)
+        live = self._core.live_ranks()
         return [rank for rank in live if rank.stop and rank.stop.announced]
 
     def _anybody_stopped(self) -> bool:
@@ -140,25 +146,13 @@ class ClientEvents(Struct, eq=False):
 
     def resumed(self, ranks: list[Rank]) -> None:
         """These ranks run on."""
-        if not ranks:
-            return
-        others = self._anybody_stopped()
-        for client in self._core.controllers():
-            if others:
-                self._resumed_some(client, ranks)
-            else:
-                self._resume_all(client, ranks)
+        if ranks:
+            self._run_on(ranks, moves_focus=True)
 
     def _resume_rows(self, client: Client, ranks: list[Rank]) -> None:
         rows = self._view.ids_for_stops(client, ranks)
         self._send(client, client.dialect.resume_some(rows, self._kept(client)))
         self._rename(client, rows[0])
-
-    def _resumed_some(self, client: Client, ranks: list[Rank]) -> None:
-        self._resume_rows(client, ranks)
-        focus = focused(self._core, client)
-        if focus in ranks:
-            self._refocus(client, focus, None)
 
     # Coming, going, moving
 
@@ -279,22 +273,17 @@ class ClientEvents(Struct, eq=False):
         if not self._anybody_stopped():
             self._say_all_run(client)
             return
-        under_way = focus is not None and focus.run is not None and focus.id in focus.run.pending
-        row = self._view.id_for_stop(client, focus) if focus and under_way else None
-        shown = focus if focus and focus.stop else self._stopped_first()
+        row = self._view.id_for_stop(client, focus) if focus and focus.run else None
+        first = next(rank for rank in self._core.live_ranks() if rank.stop)
+        shown = focus if focus and focus.stop else first
         self._emit(client, client.dialect.applied(self._states(client, shown), row))
 
     def _say_all_run(self, client: Client) -> None:
         """Tell the client that all ranks run, naming one that is still there, if any is."""
-        live = (rank for rank in self._core.sorted_ranks() if rank.phase.live)
-        rank = focused(self._core, client) or next(live, None)
+        rank = focused(self._core, client) or next(iter(self._core.live_ranks()), None)
         if rank is not None:
             row = self._view.id_for_stop(client, rank)
             self._emit(client, client.dialect.resume_all(row))
-
-    def _stopped_first(self) -> Rank:
-        live = (rank for rank in self._core.sorted_ranks() if rank.phase.live)
-        return next(rank for rank in live if rank.stop)
 
     def _end_sync(self, client: Client) -> None:
         self._core.cancel(client.sync.timer)

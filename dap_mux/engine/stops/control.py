@@ -47,7 +47,7 @@ class Control:
     ) -> None:
         self._core = core
         self._view = view
-        self._client_events = client_events
+        self.client_events = client_events
         self._attached = attached
         self._refusals: dict[str, list[DebuggeeId]] = {}
         self.stops = Stops(core, client_events, output, barriers, self._run_deferred)
@@ -72,8 +72,7 @@ class Control:
 
     def _focused_row(self, client: Client) -> int:
         """Return the row that the client works on, the first where it has not looked at any."""
-        live = (rank for rank in self._core.sorted_ranks() if rank.phase.live)
-        rank = focused(self._core, client) or next(live, None)
+        rank = focused(self._core, client) or next(iter(self._core.live_ranks()), None)
         if rank is None:
             raise StaleHandle("no rank is attached")
         return self._view.id_for_stop(client, rank)
@@ -92,9 +91,9 @@ class Control:
         others = (self._core.ranks[id] for id in left)
         all_run = not any(rank.stop for rank in others if rank.phase.live)
         to_clients.respond(self._core, request, {"allThreadsContinued": all_run})
-        self._client_events.resumed(self.resume(chosen))
+        self.client_events.resumed(self.resume(chosen))
         if row not in chosen and row.stop:
-            self._client_events.regrouped(request.client)
+            self.client_events.regrouped(request.client)
 
     def resume(self, ranks: list[Rank]) -> list[Rank]:
         """Let ranks run on; return those that were stopped and do so now.
@@ -186,7 +185,7 @@ class Control:
         rest = {key: value for key, value in arguments.items() if key not in NOT_FOR_RANKS}
         if self._stands_beside_a_step(row, thread):
             to_clients.respond(self._core, request)
-            self._client_events.thread_steps(row, thread)
+            self.client_events.thread_steps(row, thread)
             self._tell(row, request.command, {**rest, "threadId": thread}, thread=thread)
             return
         if self._steps(row, thread) and request.client.dialect.repeats_steps:
@@ -205,13 +204,13 @@ class Control:
             rank.deferred.append(Deferred(request.command, rest, place, run))
         if row is focus:
             give_focus(request.client, row.id)
-        self._client_events.stepping(stopped)
+        self.client_events.stepping(stopped)
         self._stays(request.client, focus, row)
 
     def _stays(self, client: Client, focus: Rank, row: Rank) -> None:
         """Others than the focus step: its client took it for running at once."""
         if row is not focus:
-            self._client_events.regrouped(client)
+            self.client_events.regrouped(client)
 
     def _steps(self, rank: Rank, thread: int) -> bool:
         """Whether this row's last step is still under way: a held key repeats it."""
@@ -269,12 +268,7 @@ class Control:
         run = self._step(ranks, late, command, {}, {}, on_reply)
         for rank in late:
             rank.deferred.append(Deferred(command, {}, None, run))
-        self._client_events.stepping(ranks)
-
-    def tell_resumed(self, ranks: list[Rank]) -> None:
-        """The clients are told that these run on."""
-        if ranks:
-            self._client_events.resumed(ranks)
+        self.client_events.stepping(ranks)
 
     def _tell(
         self,
@@ -321,8 +315,8 @@ class Control:
         refusals, self._refusals = self._refusals, {}
         for what, ranks in refusals.items():
             who = label(sorted(ranks), self._core.default_group())
-            text = f"dap-mux: rank{'s' if len(ranks) > 1 else ''} {who} {what}\n"
-            to_clients.broadcast(self._core, "output", {"category": "stderr", "output": text})
+            text = f"rank{'s' if len(ranks) > 1 else ''} {who} {what}"
+            to_clients.say(self._core, "stderr", text)
 
     def _log(self, rank: Rank, command: str, reply: Reply) -> None:
         self._core.log(logging.WARNING, "rank", f"{command}: {reply.problem}", rank)
@@ -348,7 +342,7 @@ class Control:
         for client in self._core.controllers():
             before = focused(self._core, client)
             old = self._view.id_for_stop(client, before) if before and before.stop else None
-            self._client_events.move(client, rank, old)
+            self.client_events.move(client, rank, old)
 
 
 def _lead(focus: Rank, chosen: list[Rank], thread: int) -> tuple[Rank, int]:

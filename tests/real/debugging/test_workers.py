@@ -13,6 +13,7 @@ import anyio
 import pytest
 
 from dap_mux.client import Json
+from dap_mux.engine.ranks.connector import Connector
 from dap_mux.engine.state.phases import Phase
 from tests.real.driving import Driver, StartRanks, driving, script
 from tests.real.ranks.agents import Start
@@ -141,12 +142,13 @@ class TestTheyAreLeftAlone:
             await released(driver.session)
             await job.ended_well()
 
-    async def test_when_a_session_that_debugged_them_is_killed(self, job: Job) -> None:
+    async def test_when_a_session_that_debugged_them_is_killed(
+        self, job: Job, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         """Nobody answers for a child: debugpy's adapter lets it go by itself."""
         async with session(await job.start()) as running:
             await (await Driver.attach(running, subProcess=True)).live()
-            lifecycle = running.engine.lifecycle
-            lifecycle._connector.connect = lambda rank: None  # type: ignore[method-assign]
+            monkeypatch.setattr(Connector, "connect", lambda connector, rank: None)
             # an adapter does not survive that while its rank evaluates (docs/faults.md)
             await until(lambda: not evaluating(running), within=PATIENCE, what="all is answered")
             for link in list(running.driver._links.values()):

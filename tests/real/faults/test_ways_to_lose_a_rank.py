@@ -21,7 +21,7 @@ import pytest
 from dap_mux.client import DapClient, RequestFailed
 from dap_mux.engine import Settings, inputs
 from dap_mux.engine.ranks import handshake
-from dap_mux.engine.state.phases import Phase, Signal
+from dap_mux.engine.state.phases import Phase
 from dap_mux.engine.state.rank import Rank as EngineRank
 from tests.real.driving import COUNT, COUNTING, Driver, StartRanks, driving, let_end, script
 from tests.support.processes import proc_net
@@ -245,14 +245,14 @@ def at(running: Session, phase: Phase, then: Callable[[], object]) -> None:
 
 def each_step(running: Session, moved: Callable[[EngineRank], None]) -> None:
     """Call `moved` after each change of a rank's phase."""
-    transitions = running.engine.lifecycle._transitions
-    plain = transitions.to
+    core = running.engine.core
+    plain = core.phase_changed
 
-    def to(rank: EngineRank, step: Signal, reason: str = "") -> None:
-        plain(rank, step, reason)
+    def phase_changed(rank: EngineRank) -> None:
+        plain(rank)
         moved(rank)
 
-    transitions.to = to  # type: ignore[method-assign, assignment]
+    core.phase_changed = phase_changed  # type: ignore[method-assign]
 
 
 def end(running: Session) -> Callable[[], None]:

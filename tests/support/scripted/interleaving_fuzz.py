@@ -380,7 +380,8 @@ class Storm:
         assert rank.link is not None
         for path, known in self.wires[rank.link].rank._breakpoints.items():
             stored = self.engine.breakpoints.store.by_place
-            slots = self.engine.breakpoints._plan(rank, path).slots if path in stored else ()
+            sent = self.engine.breakpoints._sendings(path) if path in stored else None
+            slots = sent.of(rank).planned.slots if sent else ()
             assert sorted(slot.body["line"] for slot in slots) == sorted(known), (rank.id, path)
 
     def _check_released(self) -> None:

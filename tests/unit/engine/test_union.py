@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 from dap_mux.engine.breakpoints.merge import Breakpoint, read_breakpoint
 from dap_mux.engine.breakpoints.union import (
     NO_CONDITIONS,
+    ExceptionFilters,
     Plan,
     Plans,
-    exceptions_for,
-    plan,
     states_of,
 )
 from dap_mux.pure.rank_sets import World
@@ -25,9 +24,14 @@ RANK: Final = ("job", 0)
 WORLD: Final = World(ranks=(RANK, ("job", 1)), meshes={}, states={}, names={}, default_group="job")
 
 
+def plan(items: list[Breakpoint]) -> Plan:
+    """What rank 0 is sent for these."""
+    return Plans(items, WORLD).of(RANK, dict)
+
+
 def planned(*bodies: Json) -> Plan:
     """What rank 0 is sent when as many clients want these on line 6, in this order."""
-    return plan(wanted(bodies), RANK, WORLD, {})
+    return plan(wanted(bodies))
 
 
 def wanted(bodies: tuple[Json, ...]) -> list[Breakpoint]:
@@ -156,7 +160,7 @@ def test_who_was_there_first_stays_when_it_is_sent_again() -> None:
     assert again.succeeds(stop)
     assert not again.succeeds(log)
     again.since = stop.since
-    refused = plan([log, again], RANK, WORLD, {}).refused
+    refused = plan([log, again]).refused
     assert [item for item, _ in refused] == [log]
 
 
@@ -176,16 +180,16 @@ def test_the_clients_own_other_breakpoint_is_called_so() -> None:
         read_breakpoint(1, 1, {"line": 6}, WORLD),
         read_breakpoint(2, 1, {"line": 6, "column": 4, **LOG}, WORLD),
     ]
-    ((_, why),) = plan(items, RANK, WORLD, {}).refused
+    ((_, why),) = plan(items).refused
     assert why.startswith("your other breakpoint stops")
 
 
 def test_other_lines_other_functions_and_other_ranks_do_not_meet() -> None:
     bodies: list[Json] = [{"line": 6}, {"line": 7}, {"line": 6, "logMessage": "ranks(1): x"}]
     items = [read_breakpoint(n, n, body, WORLD) for n, body in enumerate(bodies, 1)]
-    assert [slot.body for slot in plan(items, RANK, WORLD, {}).slots] == bodies[:2]
+    assert [slot.body for slot in plan(items).slots] == bodies[:2]
     functions = [read_breakpoint(n, n, {"name": name}, WORLD) for n, name in enumerate("fgf", 1)]
-    assert [slot.body for slot in plan(functions, RANK, WORLD, {}).slots] == [
+    assert [slot.body for slot in plan(functions).slots] == [
         {"name": "f"},
         {"name": "g"},
     ]
@@ -197,9 +201,9 @@ def test_two_that_the_rank_has_moved_onto_one_line_meet() -> None:
         *wanted(({"condition": "b"},)),
     ]
     items[1].since = 2
-    assert len(plan(items, RANK, WORLD, {}).slots) == 2
+    assert len(plan(items).slots) == 2
     items[0].states[RANK] = {"verified": True, "line": 6}
-    (slot,) = plan(items, RANK, WORLD, {}).slots
+    (slot,) = plan(items).slots
     assert slot.body == {"line": 6, "condition": "(a) or (b)"}
     assert slot.breakpoints == tuple(items)
 
@@ -208,7 +212,7 @@ def test_two_that_the_rank_has_moved_onto_one_line_meet() -> None:
 
 
 def test_filters_are_the_union() -> None:
-    both = exceptions_for([{"filters": ["raised"]}, {"filters": ["uncaught"]}], RANK, WORLD)
+    both = ExceptionFilters([{"filters": ["raised"]}, {"filters": ["uncaught"]}], WORLD).of(RANK)
     assert both == {"filters": ["raised", "uncaught"]}
 
 
@@ -219,7 +223,7 @@ def test_options_take_the_filters_in_and_the_strongest_of_one_exception_comes_la
     unhandled = {"path": path, "breakMode": "unhandled"}
     first = {"filters": [], "exceptionOptions": [always]}
     second = {"filters": ["uncaught"], "exceptionOptions": [unhandled]}
-    united = exceptions_for([first, second], RANK, WORLD)
+    united = ExceptionFilters([first, second], WORLD).of(RANK)
     everything = {"path": path[:1], "breakMode": "unhandled"}
     assert united["exceptionOptions"] == [unhandled, everything, always]
 
@@ -227,8 +231,8 @@ def test_options_take_the_filters_in_and_the_strongest_of_one_exception_comes_la
 def test_a_filter_option_is_a_filter_where_its_rank_set_holds() -> None:
     options = [{"filterId": "raised", "condition": "ranks(1):"}, {"filterId": "uncaught"}]
     asked = {"filters": [], "filterOptions": options}
-    assert exceptions_for([asked], RANK, WORLD) == {"filters": ["uncaught"]}
-    assert exceptions_for([asked], ("job", 1), WORLD) == {"filters": ["raised", "uncaught"]}
+    assert ExceptionFilters([asked], WORLD).of(RANK) == {"filters": ["uncaught"]}
+    assert ExceptionFilters([asked], WORLD).of(("job", 1)) == {"filters": ["raised", "uncaught"]}
     assert states_of(asked, WORLD) == [{"verified": True}] * 2
 
 
@@ -238,7 +242,7 @@ def test_a_filter_option_is_a_filter_where_its_rank_set_holds() -> None:
 def test_a_filter_option_that_cannot_be_kept_says_so(condition: str, message: str) -> None:
     option = {"filterId": "raised", "condition": condition}
     asked = {"filters": ["uncaught"], "filterOptions": [option]}
-    assert exceptions_for([asked], RANK, WORLD) == {"filters": ["uncaught"]}
+    assert ExceptionFilters([asked], WORLD).of(RANK) == {"filters": ["uncaught"]}
     plain, refused = states_of(asked, WORLD)
     assert plain == {"verified": True}
     assert not refused["verified"]
