@@ -11,7 +11,6 @@ from dap_mux.engine.breakpoints.merge import Breakpoint, Temporary, check_sets
 from dap_mux.engine.breakpoints.store import FUNCTIONS, Place
 from dap_mux.engine.breakpoints.sync import OWN, Breakpoints
 from dap_mux.engine.messages import to_clients
-from dap_mux.engine.state.client import Client
 from dap_mux.engine.state.rank import Rank
 from dap_mux.engine.state.session import SessionState
 from dap_mux.pure.protocol.messages import Body
@@ -160,8 +159,3 @@ def where(place: Place, item: Breakpoint) -> str:
 def _line(item: Breakpoint) -> object:
     told = item.told or item.body
     return told.get("line", item.body.get("line"))
-
-
-def belongs(item: Breakpoint, client: Client) -> bool:
-    """Whether it is this client's to change."""
-    return item.client == client.id

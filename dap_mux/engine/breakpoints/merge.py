@@ -167,12 +167,10 @@ def merged(
             breakpoint.body
         )
     selected = sorted(breakpoint.selection(world))
-    verified = [rank for rank in selected if breakpoint.states.get(rank, {}).get("verified")]
+    verified = [rank for rank in selected if breakpoint.verified_in(rank)]
     answered = verified or [rank for rank in selected if rank in breakpoint.states]
     body = dict(breakpoint.states[answered[0]]) if answered else _place(breakpoint.body)
-    others = [rank for rank in selected if rank not in about.missing]
-    reasons = _reasons(breakpoint, others, verified, default_group, alone=len(selected) == 1)
-    message = "; ".join([*reasons, *about.sentences]) or breakpoint.hint
+    message = _message(breakpoint, selected, default_group, about, alone=len(selected) == 1)
     if (
         not breakpoint.states
         and not breakpoint.disabled
@@ -195,38 +193,34 @@ def problem(breakpoint: Breakpoint, world: World, default_group: str, about: Abo
     """Return what is wrong with it in the ranks that have answered, "" if nothing is."""
     if breakpoint.refusal:
         return breakpoint.refusal
-    answered = sorted(rank for rank in breakpoint.selection(world) if rank in breakpoint.states)
-    verified = [rank for rank in answered if breakpoint.verified_in(rank)]
-    others = [rank for rank in answered if rank not in about.missing]
-    alone = len(breakpoint.selection(world)) == 1
-    reasons = _reasons(breakpoint, others, verified, default_group, alone=alone)
-    return "; ".join([*reasons, *about.sentences]) or breakpoint.hint
+    selected = breakpoint.selection(world)
+    answered = sorted(selected & breakpoint.states.keys())
+    return _message(breakpoint, answered, default_group, about, alone=len(selected) == 1)
 
 
 def _place(body: Body) -> Body:
     return {key: body[key] for key in ("line", "column") if key in body}
 
 
-def _reasons(
+def _message(
     breakpoint: Breakpoint,
     ranks: list[RankId],
-    verified: list[RankId],
     default_group: str,
+    about: AboutFile,
     *,
     alone: bool,
-) -> list[str]:
+) -> str:
     """Return why it is not verified in these ranks; `alone`: without naming the only one."""
     reasons: dict[str, list[RankId]] = {}
-    good = set(verified)
     for rank in ranks:
-        if rank not in good or breakpoint.states[rank].get("message"):
+        good = breakpoint.verified_in(rank) and not breakpoint.states[rank].get("message")
+        if not good and rank not in about.missing:
             reasons.setdefault(_reason(breakpoint, rank), []).append(rank)
-    if alone:
-        return list(reasons)
-    return [
+    named = [
         f"{'ranks' if len(ranks) > 1 else 'rank'} {fold(ranks, default_group)}: {reason}"
         for reason, ranks in reasons.items()
     ]
+    return "; ".join([*(reasons if alone else named), *about.sentences]) or breakpoint.hint
 
 
 def _reason(breakpoint: Breakpoint, rank: RankId) -> str:

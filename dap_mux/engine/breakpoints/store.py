@@ -251,13 +251,12 @@ MAX_ANSWERS: Final = 64  # that differ, and are kept to be recognised
 class Taken(Struct, frozen=True, eq=False):
     """A rank's answer to its plan. Other ranks share it, so do not change it.
 
-    `ids`: its own, of the breakpoints that they stand for; `met`: debugpy has moved two of them
-    onto one line; `told`: it has said anything of them, and perhaps that it has no such file.
+    `ids`: its own, of the breakpoints that they stand for; `told`: it has said anything of them,
+    and perhaps that it has no such file.
     """
 
     ids: Ids
     states: tuple[tuple[Breakpoint, Body], ...]
-    met: bool
     told: bool
     has_no_file: bool
 
@@ -323,13 +322,11 @@ class Sending:
             if isinstance(state.get("id"), int):
                 ids[state["id"]] = slot.breakpoints
             states += [(item, _named(state, item)) for item in slot.breakpoints]
-        by_item = dict(states)
-        spots = [items[0].spot_of(by_item[items[0]]) for items in ids.values()]
         for item, reason in self.planned.refused:
             states.append((item, {"verified": False, "message": reason}))
         known = [state for state in told if state]
         missing = any(state.get("message") == NO_FILE for state in known)
-        return Taken(ids, tuple(states), len(set(spots)) < len(spots), bool(known), missing)
+        return Taken(ids, tuple(states), bool(known), missing)
 
 
 class Sendings:

@@ -36,7 +36,7 @@ from dap_mux.engine.messages.requests import SWALLOWED
 from dap_mux.engine.source_files.diagnosis import NOTHING_WRONG, AboutFile, Files, Proposal
 from dap_mux.engine.state.client import Client, ClientRequest
 from dap_mux.engine.state.client_translation import ClientTranslation
-from dap_mux.engine.state.rank import Rank, Reply
+from dap_mux.engine.state.rank import Rank
 from dap_mux.engine.state.session import Broadcast, Listeners, SessionState
 from dap_mux.pure.protocol.messages import Body, plain
 from dap_mux.pure.rank_sets.world import DebuggeeId
@@ -57,7 +57,7 @@ class Breakpoints:
         files.changed.add(self.file_changed)
         self.ours_chosen: Listeners[[Rank, frozenset[str]]] = Listeners()  # filters of our own
         self.touched: Listeners[[]] = Listeners()  # the result of `described` may have changed
-        self._store = BreakpointStore()
+        self.store = BreakpointStore()  # `resend` makes a change of it take effect
         self._ids = 0
         self._acks = BreakpointAcks(core)
         self._changes = Changes(core, self._tell_change)
@@ -76,7 +76,7 @@ class Breakpoints:
             to_clients.refuse(self._core, request, "a breakpoint needs a source with a path")
             return
         source.pop("sourceReference", None)  # an id of ours, or of another rank
-        self._store.sources[path] = source
+        self.store.sources[path] = source
         if bodies is None:
             bodies = [{"line": line} for line in arguments.get("lines", ())]
         self._set(request, path, bodies)
@@ -92,17 +92,17 @@ class Breakpoints:
         told = self._core.settings.swallows_exceptions or any(
             rank.endpoint.traits.swallows_exceptions for rank in self._core.sorted_ranks()
         )
-        self._store.choose_exceptions(request.client.id, chosen, told_of_swallowed=told)
+        self.store.choose_exceptions(request.client.id, chosen, told_of_swallowed=told)
         states = states_of(chosen, self._core.world())
         body: Body | None = {"breakpoints": states} if states else None
         self._apply_for(request, EXCEPTIONS, lambda: to_clients.respond(self._core, request, body))
 
     def _set(self, request: ClientRequest, place: Place, bodies: list[Body]) -> None:
         client = request.client
-        known = self._store.of(place, client.id)
+        known = self.store.of(place, client.id)
         breakpoints = [adopt(known, body) or self._read(known, client.id, body) for body in bodies]
         self.edited(place)
-        self._store.put(place, client.id, breakpoints)
+        self.store.put(place, client.id, breakpoints)
         self._apply_for(request, place, lambda: self._answer(request, place, breakpoints))
 
     def _read(self, known: list[Breakpoint], client: int, body: Body) -> Breakpoint:
@@ -125,9 +125,9 @@ class Breakpoints:
 
         `before`: its translation when it set them; attaching may have changed its paths.
         """
-        for place in self._store.places_of(client.id):
+        for place in self.store.places_of(client.id):
             self._apply(self._moved(client, before, place), lambda: None)
-        if client.id in self._store.exceptions:
+        if client.id in self.store.exceptions:
             self._apply(EXCEPTIONS, lambda: None)
 
     def _moved(self, client: Client, before: ClientTranslation | None, place: Place) -> Place:
@@ -136,12 +136,8 @@ class Breakpoints:
         now = client.translation.path(sent) if client.translation and place != FUNCTIONS else place
         if now != place:
             self.edited(place)
-            self._store.move(client.id, place, now)
+            self.store.move(client.id, place, now)
         return now
-
-    def _next_id(self) -> int:
-        self._ids += 1
-        return self._ids
 
     def _answer(self, request: ClientRequest, place: Place, breakpoints: list[Breakpoint]) -> None:
         for item in breakpoints:
@@ -155,7 +151,7 @@ class Breakpoints:
 
     def _forget_empty(self, place: Place) -> None:
         """Forget a place that has no breakpoints left."""
-        if place != FUNCTIONS and self._store.drop_empty(place):
+        if place != FUNCTIONS and self.store.drop_empty(place):
             self._newest.pop(place, None)
             self._rank_ids.drop(place)
 
@@ -164,7 +160,7 @@ class Breakpoints:
         return merged(breakpoint, self._core.world(), self._core.settings.default_group, about)
 
     def _about(self, breakpoint: Breakpoint) -> AboutFile:
-        client, place = self._core.clients.get(breakpoint.client), self._store.place_of(breakpoint)
+        client, place = self._core.clients.get(breakpoint.client), self.store.place_of(breakpoint)
         if place in (None, FUNCTIONS):
             return NOTHING_WRONG
         about = self._files.about(client, place, breakpoint.states)
@@ -181,28 +177,24 @@ class Breakpoints:
     def forget(self, client: Client) -> None:
         """Remove the breakpoints of a client that has left; those of others stay."""
         self._files.gone(client)
-        places = self._store.places_of(client.id)
+        places = self.store.places_of(client.id)
         for place in places:
-            del self._store.by_place[place][client.id]
-        filtered = self._store.forget_exceptions(client.id)
+            del self.store.by_place[place][client.id]
+        filtered = self.store.forget_exceptions(client.id)
         if not self._core.attached():
             filtered |= self._core.settings != self._core.own_settings  # by the first one's attach
             self._core.settings = self._core.own_settings
         for place in places + ([EXCEPTIONS] if filtered else []):
             self._apply(place, lambda: None)
-            self._store.tidy(place)
+            self.store.tidy(place)
         self.touched.tell()
 
     # Changes by commands
 
-    @property
-    def store(self) -> BreakpointStore:
-        """All breakpoints; `resend` makes a change of them take effect."""
-        return self._store
-
     def new(self, client: int, body: Body) -> Breakpoint:
         """Read a breakpoint and give it a new id."""
-        return read_breakpoint(self._next_id(), client, body, self._core.world())
+        self._ids += 1
+        return read_breakpoint(self._ids, client, body, self._core.world())
 
     def hit(self, rank: Rank, hits: object) -> list[Breakpoint]:
         """Return the breakpoints that a rank's `hitBreakpointIds` stand for."""
@@ -211,7 +203,7 @@ class Breakpoints:
 
     def at(self, rank: Rank, place: Place, line: int) -> list[Breakpoint]:
         """Return the breakpoints that a rank has on a line."""
-        by_client = self._store.by_place.get(place, {})
+        by_client = self.store.by_place.get(place, {})
         items = [item for items in by_client.values() for item in items]
         return [
             item
@@ -226,7 +218,7 @@ class Breakpoints:
         if client is None:
             return
         item.told = told = self._merged(item)
-        named = told if place == FUNCTIONS else {**told, "source": self._store.sources[place]}
+        named = told if place == FUNCTIONS else {**told, "source": self.store.sources[place]}
         body = {"reason": reason, "breakpoint": named}
         to_clients.send_event(self._core, client, "breakpoint", body)
 
@@ -266,9 +258,9 @@ class Breakpoints:
     def configure(self, rank: Rank) -> None:
         """Send everything to a rank that has just become ready for breakpoints."""
         world = self._core.world()
-        for place in self._store.by_place:
+        for place in self.store.by_place:
             known = self._replayed.get(place)
-            clients = self._controllers(self._store.by_place[place])
+            clients = self._controllers(self.store.by_place[place])
             if known is None or not known.holds_in(world, clients):
                 known = self._replayed[place] = self._sendings(place)
             self._send([rank], known)
@@ -280,9 +272,9 @@ class Breakpoints:
 
     def _sendings(self, place: Place) -> Sendings:
         self.edited(place)
-        by_client = self._store.by_place[place]
+        by_client = self.store.by_place[place]
         wanted = {id: by_client[id] for id in self._controllers(by_client)}
-        return Sendings(self._core, place, self._store.sources.get(place, {}), wanted, self._sent)
+        return Sendings(self._core, place, self.store.sources.get(place, {}), wanted, self._sent)
 
     def _send(self, ranks: Iterable[Rank], sendings: Sendings) -> None:
         newest = self._newest.setdefault(sendings.place, {})
@@ -313,7 +305,9 @@ class Breakpoints:
             if item.told is not None and before != state:
                 self._changes.note(item)
         self.touched.tell()
-        if taken.met:  # send again, united, what debugpy has moved onto one line: it keeps the last
+        if self._rank_ids.met(
+            rank.id, place
+        ):  # send again, united, what debugpy has moved onto one line: it keeps the last
             self._send([rank], self._sendings(place))
         else:
             self._acks.arrived(rank, place)
@@ -327,7 +321,7 @@ class Breakpoints:
         def send() -> None:
             if rank.link != link:
                 return
-            if self._store.exceptions:
+            if self.store.exceptions:
                 self._send_exceptions([rank])
                 return
             self.ours_chosen.tell(rank, frozenset())
@@ -337,20 +331,19 @@ class Breakpoints:
         to_ranks.when_answered(self._core, rank, "evaluate", send)
 
     def _send_exceptions(self, ranks: Iterable[Rank]) -> None:
-        clients, world = self._controllers(self._store.exceptions), self._core.world()
+        clients, world = self._controllers(self.store.exceptions), self._core.world()
         filters = {
-            swallows: ExceptionFilters(self._store.chosen(clients, swallows=swallows), world)
+            swallows: ExceptionFilters(self.store.chosen(clients, swallows=swallows), world)
             for swallows in (False, True)
         }
         command = "setExceptionBreakpoints"
-        requests = to_ranks.Round(self._core, command, self._exceptions_set)
+        requests = to_ranks.Round(
+            self._core, command, lambda rank, _: self._acks.arrived(rank, EXCEPTIONS)
+        )
         for rank in ranks:
             chosen = filters[rank.endpoint.traits.swallows_exceptions]
             requests.ask(rank, Broadcast(command, chosen.of(rank.rank_id)))
             self.ours_chosen.tell(rank, chosen.ours(rank.rank_id))
-
-    def _exceptions_set(self, rank: Rank, _: Reply) -> None:
-        self._acks.arrived(rank, EXCEPTIONS)
 
     # Telling clients
 
@@ -360,15 +353,12 @@ class Breakpoints:
         if place is not None and state.get("verified"):
             before = [item.states.get(rank.id, {}) for item in breakpoints]
             self._files.verified(rank, place, before)
-        self._keep_changed(rank, breakpoints, state)
-        if place is not None and self._rank_ids.met(rank.id, place):
-            self._send([rank], self._sendings(place))
-
-    def _keep_changed(self, rank: Rank, breakpoints: tuple[Breakpoint, ...], state: Body) -> None:
         for item in breakpoints:
             item.states[rank.id] = updated(item.states.get(rank.id, {}), state)
             self._changes.note(item)
         self.touched.tell()
+        if place is not None and self._rank_ids.met(rank.id, place):
+            self._send([rank], self._sendings(place))
 
     def ids_for(self, client: Client, rank: Rank, hits: object) -> list[int]:
         """Return the ids of a client's breakpoints on the lines of a rank's hit ids."""
@@ -377,12 +367,12 @@ class Breakpoints:
             place, breakpoints = self._rank_ids.find(rank.id, id)
             if place is not None:
                 spots.setdefault(place, set()).update(item.spot_in(rank.id) for item in breakpoints)
-        found = (self._store.hit(client.id, rank.id, *spot) for spot in spots.items())
+        found = (self.store.hit(client.id, rank.id, *spot) for spot in spots.items())
         return [id for ids in found for id in ids]
 
     def _tell_change(self, breakpoint: Breakpoint) -> None:
         client = self._core.clients.get(breakpoint.client)
-        if breakpoint.told is None or client is None or self._store.place_of(breakpoint) is None:
+        if breakpoint.told is None or client is None or self.store.place_of(breakpoint) is None:
             return
         now = self._merged(breakpoint)
         if now != breakpoint.told:
@@ -392,7 +382,7 @@ class Breakpoints:
 
     def file_changed(self, place: Place) -> None:
         """There is news about a file: tell the clients that have breakpoints in it."""
-        for items in self._store.by_place.get(place, {}).values():
+        for items in self.store.by_place.get(place, {}).values():
             for item in items:
                 self._changes.note(item)
         self.touched.tell()
@@ -401,7 +391,7 @@ class Breakpoints:
         """A rank's connection is gone: forget its answers, and wait for it no longer."""
         self._rank_ids.forget(rank.id)
         self.touched.tell()
-        for by_client in self._store.by_place.values():
+        for by_client in self.store.by_place.values():
             for items in by_client.values():
                 for item in items:
                     item.states.pop(rank.id, None)

@@ -210,7 +210,7 @@ class ClientAttach(Struct, eq=False):
         self._core.comm = str(client.arguments.get("comm", ""))
         assert client.attach is not None
         self._catch(typed(client.attach.arguments, AttachArguments))
-        arguments = upstream_arguments(client.arguments)
+        arguments = {key: value for key, value in client.arguments.items() if key not in OURS}
         if is_on_windows(client.arguments, client.path_map):
             arguments.setdefault("clientOS", "windows")
         elif is_on_windows(*before):  # debugpy remembers it in the rank
@@ -254,18 +254,9 @@ class ClientAttach(Struct, eq=False):
         first = not self._core.flow.configured
         self._core.flow.configured = self._core.flow.began = True
         self._progress.watch()
-        self._tell_job(client)
+        if process := self._core.flow.process:
+            to_clients.send_event(self._core, client, "process", process)
+        self._client_events.show_rows(client)
         if first:
             self._lifecycle.start_all()
         self._client_events.present(client)
-
-    def _tell_job(self, client: Client) -> None:
-        process = self._core.flow.process
-        if process:
-            to_clients.send_event(self._core, client, "process", process)
-        self._client_events.show_rows(client)
-
-
-def upstream_arguments(arguments: Body) -> Body:
-    """Return what the ranks get of a client's attach arguments."""
-    return {key: value for key, value in arguments.items() if key not in OURS}

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, Generic, TypeAlias, TypeVar
 
-from msgspec import Raw, Struct
+from msgspec import Struct
 
 from dap_mux.engine import admission, inputs
 from dap_mux.engine.messages import to_clients
 from dap_mux.engine.state.client import Client, ClientRequest
+from dap_mux.engine.state.client_translation import ClientTranslation
 from dap_mux.engine.state.session import SessionState
 from dap_mux.pure.endpoint import Traits
 from dap_mux.pure.errors import PeerFault, StaleHandle, UsageError
@@ -21,7 +22,6 @@ from dap_mux.pure.protocol.validation import check
 Handler: TypeAlias = Callable[[ClientRequest], None]
 PartsT = TypeVar("PartsT")  # whatever has the parts that answer
 MAX_OPEN: Final = 4096  # requests of one client that wait for their answers
-ROLES = ("", "controller", "observer")  # "": not attached
 
 
 class Route(Struct, Generic[PartsT], frozen=True):
@@ -56,15 +56,6 @@ class Requests(Generic[PartsT]):
         self._not_introduced = not_introduced
         self._routes = routes
         self._parts = parts
-        self._handlers = {role: self._handlers_for(role) for role in ROLES}
-
-    def _handlers_for(self, role: str) -> dict[str, Callable[[PartsT], Handler]]:
-        """Return the handlers of all requests that a client in this role may send."""
-        return {
-            name: route.handler
-            for name, route in self._routes.items()
-            if route.handler is not None and not _problem(role, name, route)
-        }
 
     def said(self, event: inputs.ClientSaid) -> None:
         """A client has sent a message; before `initialize` there is nothing else to say."""
@@ -92,19 +83,9 @@ class Requests(Generic[PartsT]):
         if not request.client.trusted and request.command not in admission.BEFORE:
             to_clients.turn_away(self._core, request, admission.MISSING)
             return
-        handler = self._handlers[request.client.role].get(request.command)
-        if handler is None:
-            to_clients.refuse(self._core, request, self._refusal(request))
-            return
-        translation = request.client.translation
         self._core.cause = request
         try:
-            request.arguments = self._checked(request)
-            if translation is not None:
-                kind = self._routes[request.command].arguments
-                request.arguments = translation.arguments(kind, request.arguments)
-            self._before(request)
-            handler(self._parts)(request)
+            self._run(request, request.client.translation)
         except (StaleHandle, UsageError, PeerFault) as error:
             to_clients.refuse(self._core, request, str(error))
 
@@ -115,40 +96,32 @@ class Requests(Generic[PartsT]):
 
         Raises what makes a request be refused.
         """
-        client = outer.client
-        request = ClientRequest(client, outer.seq, command, raw(arguments), reply=then)
-        handler = self._handlers[client.role].get(command)
-        if handler is None:
-            raise UsageError(self._refusal(request))
-        request.arguments = self._checked(request)
-        self._before(request)
-        handler(self._parts)(request)
+        request = ClientRequest(outer.client, outer.seq, command, raw(arguments), reply=then)
+        self._run(request, None)
 
-    def _before(self, request: ClientRequest) -> None:
-        if self._routes[request.command].moves:
+    def _run(self, request: ClientRequest, translation: ClientTranslation | None) -> None:
+        """Call the handler. Raises what makes a request be refused."""
+        command, route = request.command, self._routes.get(request.command)
+        if route is None:
+            raise UsageError(f"unknown request {command!r}")
+        if route.handler is None:
+            raise UsageError(f"{command!r} is not supported")
+        _check_role(request.client.role, command, route)
+        request.arguments = check(command, request.arguments, route.arguments)
+        if translation is not None:
+            request.arguments = translation.arguments(route.arguments, request.arguments)
+        if route.moves:
             self._acts(request)
-
-    def _checked(self, request: ClientRequest) -> Raw:
-        """Return a request's arguments if they are what its route says. Raises `BadArguments`."""
-        arguments = self._routes[request.command].arguments
-        return check(request.command, request.arguments, arguments)
-
-    def _refusal(self, request: ClientRequest) -> str:
-        return _problem(request.client.role, request.command, self._routes.get(request.command))
+        route.handler(self._parts)(request)
 
 
-def _problem(role: str, command: str, route: Route[PartsT] | None) -> str:
-    """Return why a request cannot be handled at all, '' if it can."""
-    if route is None:
-        return f"unknown request {command!r}"
-    if route.handler is None:
-        return f"{command!r} is not supported"
+def _check_role(role: str, command: str, route: Route[PartsT]) -> None:
     if not role and not route.before_attach:
-        return f"{command!r} needs an attached client: send `attach` first"
+        raise UsageError(f"{command!r} needs an attached client: send `attach` first")
     if role == "observer" and not route.observers:
         text = f"{command!r} is for controllers; this client attached as observer"
-        return f"{text}: omit `role` from its attach arguments to let it do more than look"
-    return ""
+        more = "omit `role` from its attach arguments to let it do more than look"
+        raise UsageError(f"{text}: {more}")
 
 
 # Capabilities are computed from the routing table and the ranks' offers, so they cannot lie.
@@ -204,24 +177,16 @@ EACH: Final = "each"
 TOGETHER: Final = "together"
 DIFFER: Final = "differ"
 MODES: Final[list[Body]] = [
-    {
-        "mode": EACH,
-        "label": "each rank",
-        "description": "Each rank stops by itself.",
-        "appliesTo": ["source"],
-    },
-    {
-        "mode": TOGETHER,
-        "label": "all together",
-        "description": "Ranks wait for each other, and stop once all are there.",
-        "appliesTo": ["source"],
-    },
-    {
-        "mode": DIFFER,
-        "label": "when ranks differ",
-        "description": "Ranks stop where the condition, an expression, differs between them.",
-        "appliesTo": ["source"],
-    },
+    {"mode": mode, "label": label, "description": description, "appliesTo": ["source"]}
+    for mode, label, description in (
+        (EACH, "each rank", "Each rank stops by itself."),
+        (TOGETHER, "all together", "Ranks wait for each other, and stop once all are there."),
+        (
+            DIFFER,
+            "when ranks differ",
+            "Ranks stop where the condition, an expression, differs between them.",
+        ),
+    )
 ]
 """The modes that an editor offers for a breakpoint; the first is the default."""
 OWN: Final[Body] = {

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final
 
-from dap_mux.engine.breakpoints.edits import BreakpointEdits, belongs, where
+from dap_mux.engine.breakpoints.edits import BreakpointEdits, where
 from dap_mux.engine.breakpoints.merge import CONDITION, HIT, Breakpoint, Temporary
 from dap_mux.engine.breakpoints.store import FUNCTIONS, Place
 from dap_mux.engine.messages.to_ranks import Join
@@ -243,7 +243,7 @@ class BreakpointCommands:
 
     def _chosen(self, invocation: Invocation, argument: str) -> list[tuple[Place, Breakpoint]]:
         """Return the breakpoints that are meant: by number, by place, or all of this client's."""
-        mine = [(p, item) for p, item in self._edits.items() if belongs(item, invocation.client)]
+        mine = [(p, item) for p, item in self._edits.items() if item.client == invocation.client.id]
         match = _FILE_LINE.fullmatch(argument)
         if match:
             line = int(match["line"])
@@ -260,7 +260,7 @@ class BreakpointCommands:
     def _numbered(self, invocation: Invocation, number: str) -> tuple[Place, Breakpoint]:
         for place, item in self._edits.items():
             if number == str(item.id):
-                if not belongs(item, invocation.client):
+                if item.client != invocation.client.id:
                     raise UsageError(f"breakpoint {number} is another client's: change it there")
                 return place, item
         raise UsageError(f"no breakpoint {number}; `b` lists them")
@@ -302,7 +302,7 @@ def _line_of(invocation: Invocation, rank: RankId, place: Place, item: Breakpoin
     kind = "del " if item.temporary else "keep"
     conditions = [f"if {item.clean[CONDITION]}" if CONDITION in item.clean else ""]
     conditions += [f"after {item.clean[HIT]} hits" if HIT in item.clean else ""]
-    theirs = "" if belongs(item, invocation.client) else "(another client's)"
+    theirs = "" if item.client == invocation.client.id else "(another client's)"
     spot = where(place, item).partition(" at ")[2]
     parts = [f"{item.id:<3} {kind} {enabled} {spot}", *conditions, theirs]
     return " ".join(part for part in parts if part)

@@ -70,9 +70,13 @@ class ProcessWatch(Struct, eq=False):
         if rank.lost is None or rank.main or rank.endpoint.watched:
             return
         _unwatch(self._core, rank.lost.look)
-        rank.lost.look = token = self._core.number()
+        rank.lost.look = self._watch(rank)
+
+    def _watch(self, rank: Rank) -> int:
+        token = self._core.number()
         self._core.looks[token] = rank
         self._core.out.append(WatchProcess(token, rank.process))
+        return token
 
     def seen(self, token: int, alive: bool | None) -> None:
         """The answer to a look, or that the process has ended since."""
@@ -101,9 +105,8 @@ class ProcessWatch(Struct, eq=False):
         fate = rank.fate
         known = fate.exited or fate.vanished or rank.exit_code is not None
         if fate.look is None and rank.process and not known and not rank.endpoint.watched:
-            fate.look = token = self._core.number()
-            self._core.looks[token] = self.ending[token] = rank
-            self._core.out.append(WatchProcess(token, rank.process))
+            fate.look = self._watch(rank)
+            self.ending[fate.look] = rank
 
     def forget_fate(self, rank: Rank) -> None:
         """The rank has another process, or is to get one."""

@@ -15,13 +15,13 @@ from dap_mux.engine.messages.requests import STEPS_BACK
 from dap_mux.engine.ranks.patching import AttachRequest
 from dap_mux.engine.state.client import Client, ClientRequest
 from dap_mux.engine.state.rank import Deferred, Rank, Reply, StepRun, Stop
-from dap_mux.engine.state.selection import BACKWARDS, STEPS, class_of, focused, give_focus, targets
+from dap_mux.engine.state.selection import BACKWARDS, class_of, focused, give_focus, targets
 from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.state.threads import View, main_thread
 from dap_mux.engine.stops.aggregate import HeldOutput, Stops
 from dap_mux.engine.stops.client_events import ClientEvents
 from dap_mux.pure.errors import StaleHandle, UsageError
-from dap_mux.pure.protocol.arguments import ContinueArguments, StepArguments
+from dap_mux.pure.protocol.arguments import ContinueArguments
 from dap_mux.pure.protocol.exchange import Id, Kind
 from dap_mux.pure.protocol.messages import Body, plain
 from dap_mux.pure.protocol.validation import typed
@@ -54,16 +54,10 @@ class Control:
 
     def _targets(self, request: ClientRequest) -> tuple[Rank, list[Rank], int]:
         """Return the row's rank, the ranks of the scope, and debugpy's thread id in the first."""
-        client = request.client
-        if request.command in STEPS:
-            named = typed(request.arguments, StepArguments)
-            row, single = named.threadId, named.singleThread
-        else:
-            asked = typed(request.arguments, ContinueArguments)
-            single = asked.singleThread
-            row = self._focused_row(client) if asked.threadId is None else asked.threadId
+        client, asked = request.client, typed(request.arguments, ContinueArguments)
+        row = self._focused_row(client) if asked.threadId is None else asked.threadId
         members, upstream_id = self._view.resolve(client, row)
-        chosen = targets(self._core, client, members, request.command, single=single)
+        chosen = targets(self._core, client, members, request.command, single=asked.singleThread)
         return members[0], chosen, upstream_id
 
     def row_of(self, request: ClientRequest) -> Rank:
