@@ -6,14 +6,8 @@ import pytest
 
 from dap_mux.engine import inputs
 from tests.engine.conftest import Play
-from tests.engine.scenes import LINE, attached, introduced, stopped, told_by_us
+from tests.engine.scenes import LINE, attached, introduced, reasons, stopped, told_by_us
 from tests.support.scripted.playbook import PATH, Playbook
-from tests.support.scripted.scripted_clients import Client
-
-
-def reason(client: Client, rank: int) -> str | None:
-    text: str | None = client.ask("list").body["ranks"][rank]["reason"]
-    return text
 
 
 def ours(play: Play, count: int = 2) -> Playbook:
@@ -38,7 +32,7 @@ def test_a_signal_and_where_it_was(play: Play) -> None:
     client = stopped(book)
     killed(book, 1, "SIGSEGV (11)", -11)
     book.wait(0.3)
-    assert reason(client, 1) == "SIGSEGV (11)"
+    assert reasons(client)[1] == "SIGSEGV (11)"
     assert told_by_us(client) == [
         "dap-mux: rank 1 died: SIGSEGV (11); last stopped at train.py:6 in train\n"
     ]
@@ -67,7 +61,7 @@ def test_an_exception_that_was_shown(play: Play) -> None:
     book.exits(1)
     book.exited(1, 1)
     book.wait(0.3)
-    assert reason(client, 1) == "failed: ValueError at train.py:14, exit code 1"
+    assert reasons(client)[1] == "failed: ValueError at train.py:14, exit code 1"
     assert told_by_us(client) == [
         "dap-mux: rank 1 failed: ValueError at train.py:14, exit code 1\n"
     ]
@@ -79,12 +73,12 @@ def test_held_with_nobody_attached(play: Play) -> None:
     client = introduced(book)
     client.ask("attach", role="observer")
     book.failed(1, "NotImplementedError at model.py:33", 300.0)
-    assert reason(client, 1) == "failed: NotImplementedError at model.py:33, held, 300 s left"
+    assert reasons(client)[1] == "failed: NotImplementedError at model.py:33, held, 300 s left"
     book.failed(1, "NotImplementedError at model.py:33", 240.2)
-    assert reason(client, 1) == "failed: NotImplementedError at model.py:33, held, 240 s left"
+    assert reasons(client)[1] == "failed: NotImplementedError at model.py:33, held, 240 s left"
     book.failed(1, "NotImplementedError at model.py:33", None)
     book.exited(1, 1)
-    assert reason(client, 1) == "failed: NotImplementedError at model.py:33, exit code 1"
+    assert reasons(client)[1] == "failed: NotImplementedError at model.py:33, exit code 1"
 
 
 @pytest.mark.parametrize("code", [0, None])
@@ -96,7 +90,7 @@ def test_an_end_in_peace_is_no_death(play: Play, code: int | None) -> None:
     book.exited(1, code)
     book.wait(0.3)
     assert told_by_us(client) == []
-    assert reason(client, 1) == ("the process ended" if code is None else "exit code 0")
+    assert reasons(client)[1] == ("the process ended" if code is None else "exit code 0")
 
 
 def test_an_end_that_we_have_asked_for(play: Play) -> None:
@@ -132,11 +126,11 @@ def test_started_again(play: Play) -> None:
     book.absent.clear()
     book.know(1, pid=4711, watched=True)
     book.wait(1)
-    assert reason(client, 1) is None
+    assert reasons(client)[1] is None
     book.exits(1)
     book.exited(1, 0)
     book.wait(0.3)
-    assert reason(client, 1) == "exit code 0"
+    assert reasons(client)[1] == "exit code 0"
     assert told_by_us(client) == ["dap-mux: rank 1 died: SIGSEGV (11)\n"]
 
 

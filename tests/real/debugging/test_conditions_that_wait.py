@@ -100,6 +100,12 @@ async def waiting(running: Session, ranks: int, condition: str = DIFFER) -> Driv
     return driver
 
 
+async def set_at_the_line(driver: Driver, *conditions: str) -> None:
+    breakpoints = [{"line": PASS, "condition": condition} for condition in conditions]
+    asked = {"source": {"path": PROGRAM}, "breakpoints": breakpoints}
+    await driver.client.request("setBreakpoints", asked, timeout=LIMIT)
+
+
 async def beats(driver: Driver) -> int:
     """How far another thread of rank 0 has come."""
     asked = {"ranks": "0", "expression": "beats"}
@@ -153,18 +159,6 @@ async def test_a_rank_that_dies_is_not_waited_for(start: Start) -> None:
         await program.ends(but=1)
 
 
-async def test_a_breakpoint_that_is_removed(start: Start) -> None:
-    program = await start("agent")
-    async with session(program.ports) as running:
-        driver = await waiting(running, 2)
-        await driver.client.request(
-            "setBreakpoints", {"source": {"path": PROGRAM}, "breakpoints": []}, timeout=LIMIT
-        )
-        await program.runs_on(0)
-        await driver.leave()
-        await program.ends()
-
-
 async def test_a_pause_and_a_continue(start: Start) -> None:
     """It stops at the line, passes it when all are told to continue, and meets the others later."""
     program = await start("agent")
@@ -184,22 +178,23 @@ async def test_a_pause_and_a_continue(start: Start) -> None:
 
 
 @styles
-async def test_a_session_that_detaches(start: Start, style: Style) -> None:
+async def test_removed_released_and_detached(start: Start, style: Style) -> None:
+    """The breakpoint is removed; then its rank is released; then the session detaches."""
     program = await start(style)
     async with session(program.ports) as running:
         driver = await waiting(running, 2)
-        await driver.leave()
+        await set_at_the_line(driver)
         await program.runs_on(0)
-    await program.ends()
-
-
-async def test_a_rank_that_is_released(start: Start) -> None:
-    program = await start("agent")
-    async with session(program.ports) as running:
-        driver = await waiting(running, 2)
+        await set_at_the_line(driver, DIFFER)
+        await waits(running, 0)
         await driver.client.request("release", {"ranks": "0"}, timeout=LIMIT)
         await program.runs_on(0)
         await driver.leave()
+        driver = await (await Driver.attach(running)).live(2)
+        await set_at_the_line(driver, DIFFER)
+        await waits(running, 0)
+        await driver.leave()
+        await program.runs_on(0)
     await program.ends()
 
 

@@ -38,16 +38,10 @@ async def standing(connect: Connect, *, direct: bool) -> AsyncIterator[tuple[Dap
 
 
 @each_side
-async def test_terminated_comes_before_disconnect_is_answered(
+async def test_a_goto_runs_on_and_stops_and_a_disconnect_terminates(
     connect: Connect, direct: bool
 ) -> None:
-    async with standing(connect, direct=direct) as (client, _):
-        await client.request("disconnect", timeout=LIMIT)
-        assert [one["event"] for one in client.events][-1] == "terminated"
-
-
-@each_side
-async def test_a_goto_runs_on_and_stops(connect: Connect, direct: bool) -> None:
+    """`continued` and `stopped` in this order; `terminated` before `disconnect` is answered."""
     async with standing(connect, direct=direct) as (client, thread):
         where = {"source": {"path": TOUR}, "line": AFTER}
         targets = (await client.request("gotoTargets", where, timeout=LIMIT))["targets"]
@@ -57,3 +51,5 @@ async def test_a_goto_runs_on_and_stops(connect: Connect, direct: bool) -> None:
         await client.wait_event("stopped", lambda body: body["reason"] == "goto", timeout=LIMIT)
         told = [one["event"] for one in client.events[seen:]]
         assert [one for one in told if one in ("continued", "stopped")] == ["continued", "stopped"]
+        await client.request("disconnect", timeout=LIMIT)
+        assert [one["event"] for one in client.events][-1] == "terminated"

@@ -26,7 +26,9 @@ from tests.real.debugging.tour_program import (
     locals_of,
     tour,
 )
+from tests.real.driving import Driver
 from tests.support.processes.commands import LIMIT
+from tests.support.processes.ranks import Rank
 
 pytestmark = pytest.mark.real
 ACROSS: Final = Settings(
@@ -34,21 +36,26 @@ ACROSS: Final = Settings(
 )
 
 
-class TestLooking:
-    async def test_stack_in_pages(self) -> None:
-        async with tour(BOTTOM) as (driver, ranks):
-            await driver.stopped(BOTTOM)
-            for rank in FOUR:
-                whole = await driver.frames(rank)
-                assert [one["name"] for one in whole] == ["deep"] * 31 + ["main", "<module>"]
-                pages = [await driver.frames(rank, startFrame=at, levels=11) for at in (0, 11, 22)]
-                assert list(chain(*pages)) == whole
-            await driver.go_on()
-            await finished(ranks)
+async def evaluates(driver: Driver, rank: Rank, context: str) -> None:
+    """An expression's value in a rank, with and without a frame, and its failure."""
+    frame = (await driver.frames(rank.rank, levels=1))[0]["id"]
+    value = await driver.evaluate("size", frameId=frame, context=context)
+    own, _, others = value.partition(" | ")
+    assert own == str(3 * (rank.rank + 1))
+    assert bool(others) is (context == "hover"), "a hover has other ranks beside it"
+    pid = await driver.evaluate("__import__('os').getpid()", context=context)
+    assert pid == str(rank.pid)
+    if context != "clipboard":  # there debugpy puts the traceback into the clipboard
+        with pytest.raises(RequestFailed, match="NameError"):
+            await driver.evaluate("absent", frameId=frame, context=context)
 
-    async def test_scopes_variables_and_setting_them(self) -> None:
-        async with tour(AFTER) as (driver, ranks):
+
+class TestLooking:
+    async def test_evaluate_scopes_variables_and_a_stack_in_pages(self) -> None:
+        async with tour(AFTER, BOTTOM) as (driver, ranks):
             await driver.stopped(AFTER)
+            for rank, context in product(FOUR, ("watch", "hover", "repl", "clipboard")):
+                await evaluates(driver, ranks[rank], context)
             for rank in FOUR:
                 frame, reference, before = await locals_of(driver, rank)
                 assert before["size"]["value"] == str(3 * (rank + 1))
@@ -69,6 +76,13 @@ class TestLooking:
                 await driver.client.request("setExpression", expression)
                 assert await driver.value(rank, "values['rank']") == "'changed'"
             await driver.go_on()
+            await driver.stopped(BOTTOM)
+            for rank in FOUR:
+                whole = await driver.frames(rank)
+                assert [one["name"] for one in whole] == ["deep"] * 31 + ["main", "<module>"]
+                pages = [await driver.frames(rank, startFrame=at, levels=11) for at in (0, 11, 22)]
+                assert list(chain(*pages)) == whole
+            await driver.go_on()
             await finished(ranks)
             for one in ranks:
                 assert f"size {40 + one.rank + 2} both" in one.output
@@ -87,27 +101,18 @@ class TestLooking:
             await driver.go_on()
             await finished(ranks)
 
-    async def test_evaluate(self) -> None:
-        async with tour(AFTER) as (driver, ranks):
-            await driver.stopped(AFTER)
-            contexts = ("watch", "hover", "repl", "clipboard")
-            for rank, context in product(FOUR, contexts):
-                frame = (await driver.frames(rank, levels=1))[0]["id"]
-                value = await driver.evaluate("size", frameId=frame, context=context)
-                own, _, others = value.partition(" | ")
-                assert own == str(3 * (rank + 1))
-                assert bool(others) is (context == "hover"), "a hover has other ranks beside it"
-                assert await driver.evaluate("__import__('os').getpid()", context=context) == str(
-                    ranks[rank].pid
-                )
-                if context != "clipboard":  # there debugpy puts the traceback into the clipboard
-                    with pytest.raises(RequestFailed, match="NameError"):
-                        await driver.evaluate("absent", frameId=frame, context=context)
+    async def test_step_in_targets_modules_and_made_up_sources(self) -> None:
+        async with tour(NESTED, MADE_UP) as (driver, ranks):
+            await driver.stopped(NESTED)
+            frame = (await driver.frames(0, levels=1))[0]["id"]
+            answer = await driver.client.request("stepInTargets", {"frameId": frame})
+            labels = [one["label"] for one in answer["targets"]]
+            assert labels[:3] == ["twice(1)", "twice(rank)", "area(twice(1), twice(rank))"]
+            target = answer["targets"][2]["id"]
+            await driver.control("stepIn", 0, targetId=target, singleThread=True)
+            await driver.until(lambda entries: entries[0]["line"] == PRODUCT)
+            assert await driver.value(0, "(width, height)") == "(2, 0)"
             await driver.go_on()
-            await finished(ranks)
-
-    async def test_modules_and_made_up_sources(self) -> None:
-        async with tour(MADE_UP) as (driver, ranks):
             await driver.stopped(MADE_UP)
             modules = (await driver.client.request("modules", {}))["modules"]
             assert TOUR in {one.get("path") for one in modules}
@@ -118,22 +123,6 @@ class TestLooking:
                 reference = {"sourceReference": source["sourceReference"]}
                 answer = await driver.client.request("source", {"source": source, **reference})
                 assert answer["content"] == "first = rank\nsecond = first + 1\n"
-            await driver.go_on()
-            await finished(ranks)
-
-
-class TestMoving:
-    async def test_step_in_targets(self) -> None:
-        async with tour(NESTED) as (driver, ranks):
-            await driver.stopped(NESTED)
-            frame = (await driver.frames(0, levels=1))[0]["id"]
-            answer = await driver.client.request("stepInTargets", {"frameId": frame})
-            labels = [one["label"] for one in answer["targets"]]
-            assert labels[:3] == ["twice(1)", "twice(rank)", "area(twice(1), twice(rank))"]
-            target = answer["targets"][2]["id"]
-            await driver.control("stepIn", 0, targetId=target, singleThread=True)
-            await driver.until(lambda entries: entries[0]["line"] == PRODUCT)
-            assert await driver.value(0, "(width, height)") == "(2, 0)"
             await driver.go_on()
             await finished(ranks)
 

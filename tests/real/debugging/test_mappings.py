@@ -185,9 +185,13 @@ async def globals_of(driver: Driver, rank: int) -> str:
     return await driver.evaluate("sorted(globals())")
 
 
-async def test_two_hosts_and_an_edited_copy(project: Project) -> None:
-    """Breakpoints hit where files agree; the message names the ranks where they do not."""
+async def test_two_hosts_an_edited_copy_and_a_client_without_mappings(project: Project) -> None:
+    """Breakpoints hit where files agree; the message names the ranks where they do not.
+
+    debugpy keeps mappings where the next attach brings none: then paths are the ranks' own.
+    """
     step = line_of(project.train, "step")
+    theirs = [f"{root}/train.py" for root in project.remote_roots]
     async with project.job() as (running, _):
         driver = await Driver.attach(
             running, breakpoints={project.train: [step]}, pathMappings=project.mappings
@@ -209,6 +213,10 @@ async def test_two_hosts_and_an_edited_copy(project: Project) -> None:
             lambda entries: [e["path"] for e in entries] == [project.lib] * 4, within=LIMIT
         )
         await driver.leave()
+        second = await Driver.attach(running, breakpoints={path: [step] for path in theirs})
+        entries = await second.stopped(step, within=LIMIT)
+        assert [entry["path"] for entry in entries] == [theirs[0]] * 2 + [theirs[1]] * 2
+        await second.leave()
 
 
 async def test_a_proposed_mapping_works_when_pasted(project: Project) -> None:
@@ -269,22 +277,6 @@ async def test_a_file_that_only_a_host_has(project: Project) -> None:
         body = await driver.client.request("source", asked, timeout=LIMIT)
         assert body["content"] == REMOTE
         await driver.leave()
-
-
-async def test_mappings_end_with_the_client_that_set_them(project: Project) -> None:
-    """debugpy keeps them where the next attach brings none: then paths are the ranks' own."""
-    step = line_of(project.train, "step")
-    theirs = [f"{root}/train.py" for root in project.remote_roots]
-    async with project.job() as (running, _):
-        first = await Driver.attach(
-            running, breakpoints={project.train: [step]}, pathMappings=project.mappings
-        )
-        await first.stopped(step, within=LIMIT)
-        await first.leave()
-        second = await Driver.attach(running, breakpoints={path: [step] for path in theirs})
-        entries = await second.stopped(step, within=LIMIT)
-        assert [entry["path"] for entry in entries] == [theirs[0]] * 2 + [theirs[1]] * 2
-        await second.leave()
 
 
 @only_folders

@@ -46,12 +46,6 @@ def test_handles_start_at_1_and_lead_back() -> None:
     assert handles.resolve(Kind.FRAME, 2) == (RANK_1, 0)
 
 
-def test_the_same_upstream_id_keeps_its_handle() -> None:
-    handles = Handles()
-    assert handles.mint(RANK_0, Kind.FRAME, 7) == handles.mint(RANK_0, Kind.FRAME, 7)
-    assert handles.mint(RANK_0, Kind.VARIABLES, 7) != handles.mint(RANK_0, Kind.FRAME, 7)
-
-
 def test_text_stays_text_and_is_no_number() -> None:
     handles = Handles()
     text = handles.mint(RANK_0, Kind.MODULE, "3")
@@ -96,13 +90,6 @@ def test_a_handle_of_another_kind() -> None:
     handles = Handles()
     handles.mint(RANK_0, Kind.FRAME, 1)
     assert why(handles, Kind.VARIABLES, 1) == "1 is a frame id, not a variables reference"
-
-
-def test_expiring_a_rank_that_gave_nothing_out() -> None:
-    handles = Handles()
-    handles.expire_stop(RANK_0)
-    handles.expire_rank(RANK_0)
-    assert len(handles) == 0
 
 
 def test_the_last_number_and_no_further() -> None:

@@ -211,11 +211,6 @@ def test_two_that_the_rank_has_moved_onto_one_line_meet() -> None:
 # Exceptions
 
 
-def test_filters_are_the_union() -> None:
-    both = ExceptionFilters([{"filters": ["raised"]}, {"filters": ["uncaught"]}], WORLD).of(RANK)
-    assert both == {"filters": ["raised", "uncaught"]}
-
-
 def test_options_take_the_filters_in_and_the_strongest_of_one_exception_comes_last() -> None:
     """debugpy looks at filters only without options, and keeps the last for one exception."""
     path = [{"names": ["Python Exceptions"]}, {"names": ["ValueError"]}]
