@@ -50,8 +50,10 @@ from dap_mux.engine.state.phases import Phase
 from dap_mux.engine.state.rank import BarrierRound, Rank
 from dap_mux.engine.state.session import Postponed, RowsChanged, SessionState
 from dap_mux.engine.state.threads import View
+from dap_mux.engine.stops.aggregate import Stops
 from dap_mux.engine.stops.client_events import ClientEvents
 from dap_mux.engine.stops.control import Control, StopWaiters
+from dap_mux.engine.stops.user_threads import UserThreads
 from dap_mux.engine.values.inspect import Inspector, LastAnswers
 from dap_mux.engine.values.meshes import Meshes
 from dap_mux.pure.errors import PeerFault, StaleHandle, UsageError
@@ -118,14 +120,9 @@ class Engine(Parts):
             self.barriers.rows_changed,
             self.partial_moves.rows_changed,
         )
-        self.control = Control(
-            core,
-            self.view,
-            self.client_events,
-            self.lifecycle.request,
-            self.output,
-            self.barriers,
-        )
+        events = self.client_events
+        stops = Stops(core, events, self.output, self.barriers, UserThreads(core, events))
+        self.control = Control(core, self.view, events, self.lifecycle.request, stops)
 
     def _add_clients(self) -> None:
         core = self.core

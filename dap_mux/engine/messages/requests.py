@@ -35,7 +35,7 @@ class Route(Struct, Generic[PartsT], frozen=True):
     moves: bool = False  # it may move ranks
 
 
-class Requests(Generic[PartsT]):
+class Requests(Struct, Generic[PartsT], eq=False):
     """The engine's part that takes clients' requests, and those that we make for a client.
 
     Handlers are looked up in `parts` when they are called, so that parts may make requests too.
@@ -43,19 +43,11 @@ class Requests(Generic[PartsT]):
     told of each request that may move ranks before its handler, and may refuse it.
     """
 
-    def __init__(
-        self,
-        core: SessionState,
-        routes: Mapping[str, Route[PartsT]],
-        parts: PartsT,
-        not_introduced: Callable[[Client, Message], None],
-        acts: Callable[[ClientRequest], None],
-    ) -> None:
-        self._core = core
-        self._acts = acts
-        self._not_introduced = not_introduced
-        self._routes = routes
-        self._parts = parts
+    _core: SessionState
+    _routes: Mapping[str, Route[PartsT]]
+    _parts: PartsT
+    _not_introduced: Callable[[Client, Message], None]
+    _acts: Callable[[ClientRequest], None]
 
     def said(self, event: inputs.ClientSaid) -> None:
         """A client has sent a message; before `initialize` there is nothing else to say."""

@@ -54,8 +54,8 @@ class Decisions(Protocol):
     def refused(self, rank: Rank, problem: str) -> None:
         """We do not debug this rank: leave it."""
 
-    def may_disconnect(self, rank: Rank) -> None:
-        """A rank that is left early has been sent its `attach`, or cannot be."""
+    def left(self, rank: Rank) -> None:
+        """It has been left, and its connection is closed."""
 
 
 class ProcessWatch(Struct, eq=False):

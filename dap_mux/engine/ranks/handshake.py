@@ -91,15 +91,20 @@ BUSY: Final = (
     "(debugpy notices within 20 s); retrying until it is free"
 )
 
+# Then a rank that is left must run on, although a debugpy that is not patched may lose its adapter
+# over it.
+EVALUATE_GRACE: Final = 0.8  # s
+
 
 # No `attach` before the adapter has met its debuggee ("An adapter accepts clients before it is
 # ready" in docs/internals/debugpy.md), and none left out once `initialize` is sent, because an
 # adapter that is left before `attach` closes its port for ever. Before the rank runs on, an
 # expression keeps its children from waiting for a debugger that will not come.
 class Handshake(Struct, eq=False):
-    """The steps from a connection to a rank that is live: one attempt, and no decision."""
+    """The steps from a connection to a rank that is live, and back: no decision."""
 
     _core: SessionState
+    _connector: Connector
     _request: AttachRequest
     _outcome: Decisions
     _watcher: Watcher
@@ -155,7 +160,7 @@ class Handshake(Struct, eq=False):
             if before_attach:
                 self.await_adapter(rank)
         elif rank.phase is Phase.LEAVING_EARLY:
-            self._outcome.may_disconnect(rank)
+            self.disconnect(rank)
         elif rank.link is not None:
             self._outcome.failed(rank, _why_refused(reply))
 
@@ -187,7 +192,7 @@ class Handshake(Struct, eq=False):
             return
         if rank.phase is Phase.LEAVING_EARLY:
             self._ask_attach(rank, lambda reply: None)
-            self._outcome.may_disconnect(rank)
+            self.disconnect(rank)
         elif rank.phase is Phase.GREETING:
             self._attach(rank)
 
@@ -297,32 +302,13 @@ class Handshake(Struct, eq=False):
             rank.attempts, rank.connection.key, rank.begun = 0, "", rank.process_now
             self._outcome.attached(rank)
 
+    # How a rank is left: it runs on, and its connection ends politely.
+    #
+    # That is `disconnect`, its answer, and only then the end of the connection. An adapter that is
+    # left before `attach` closes its port for ever (measured), so a handshake that has begun goes
+    # on as far as that.
 
-def _why_refused(reply: Reply) -> str:
-    return BUSY if ALREADY_DEBUGGED in reply.message else reply.problem
-
-
-# How a rank is left: it runs on, and its connection ends politely.
-#
-# That is `disconnect`, its answer, and only then the end of the connection. An adapter that is left
-# before `attach` closes its port for ever (measured), so a handshake that has begun goes on as
-# far as that.
-
-# Then a rank must run on, although a debugpy that is not patched may lose its adapter over it.
-EVALUATE_GRACE: Final = 0.8  # s
-
-
-class Departure(Struct, eq=False):
-    """Takes leave of connected ranks; `left` is called for each once its connection is closed."""
-
-    _core: SessionState
-    _connector: Connector
-    _handshake: Handshake
-    _request: AttachRequest
-    _watcher: Watcher
-    _left: Callable[[Rank], None]
-
-    def begin(self, rank: Rank) -> None:
+    def leave(self, rank: Rank) -> None:
         """Let it run on, and disconnect as soon as that does no harm."""
         was_live, stop = rank.phase.live, rank.stop
         # A child that was never told to run waits for ever, and so does who is released.
@@ -332,7 +318,7 @@ class Departure(Struct, eq=False):
         )
         change_phase(self._core, rank, Signal.LEAVE)
         if runs_on:
-            self._handshake.run_on(rank)
+            self.run_on(rank)
         if stop is not None and stop.reason == "exception":
             # Left alone there, a rank takes it for a broken tunnel and is held for the next client.
             to_ranks.ask(
@@ -340,9 +326,9 @@ class Departure(Struct, eq=False):
             )
         self._watcher.lost(rank, was_live)
         if was_live and self._request.debugs_children:  # no client is there for its next child
-            self._handshake.patching.free_children(rank)
+            self.patching.free_children(rank)
         if rank.phase is Phase.LEAVING_EARLY:
-            self._handshake.await_adapter(rank)
+            self.await_adapter(rank)
         else:
             self.disconnect(rank)
 
@@ -367,4 +353,8 @@ class Departure(Struct, eq=False):
     def _close(self, rank: Rank) -> None:
         if rank.link is not None and rank.phase is Phase.LEAVING:
             self._connector.hang_up(rank, "released")
-            self._left(rank)
+            self._outcome.left(rank)
+
+
+def _why_refused(reply: Reply) -> str:
+    return BUSY if ALREADY_DEBUGGED in reply.message else reply.problem

@@ -20,7 +20,7 @@ from dap_mux.engine.ranks.connector import (
     not_listening,
 )
 from dap_mux.engine.ranks.deaths import Subprocesses, end_of, reason_of
-from dap_mux.engine.ranks.handshake import Departure, Handshake, Heartbeat
+from dap_mux.engine.ranks.handshake import Handshake, Heartbeat
 from dap_mux.engine.ranks.patching import AttachRequest, Patching
 from dap_mux.engine.state.phases import AfterLeaving, Phase, Signal
 from dap_mux.engine.state.rank import Lost, Rank
@@ -36,7 +36,7 @@ LEFT: Final = frozenset({Phase.IDLE, Phase.RELEASED})
 # `Lifecycle` decides; its parts carry out. Their rules guard against the ways in which debugpy was
 # seen to lose a rank: one connection at a time, which is kept (`connector`); no `attach` before the
 # adapter is ready, and children kept from waiting before the rank runs on (`handshake`);
-# `disconnect` and its answer before the connection ends (`Departure`), and a pause before the next
+# `disconnect` and its answer before the connection ends (there, too), and a pause before the next
 # one. One more is `control`'s: `continue` only for a rank that is stopped.
 class Lifecycle:
     """The engine's part that decides what becomes of ranks."""
@@ -47,8 +47,7 @@ class Lifecycle:
         self.request = request = AttachRequest()
         self._connector = connector = Connector(core, self)
         patching, heartbeat = Patching(core, request), Heartbeat(core)
-        self.handshake = Handshake(core, request, self, watcher, patching, heartbeat)
-        self._departure = Departure(core, connector, self.handshake, request, watcher, self._left)
+        self.handshake = Handshake(core, connector, request, self, watcher, patching, heartbeat)
         self.subprocesses = Subprocesses(core, request)
         self.processes = ProcessWatch(core, self)
 
@@ -204,11 +203,7 @@ class Lifecycle:
         rank.connection.refusal, rank.after_leaving = problem, AfterLeaving.STAY_AWAY
         change_phase(self._core, rank, Signal.LEAVE)
         self._watcher.lost(rank, False)
-        self._departure.disconnect(rank)
-
-    def may_disconnect(self, rank: Rank) -> None:
-        """A rank that is left early has been sent its `attach`."""
-        self._departure.disconnect(rank)
+        self.handshake.disconnect(rank)
 
     # Losing
 
@@ -251,7 +246,7 @@ class Lifecycle:
         """
         self._connector.forget(rank, how.reason)
         if rank.phase.leaving:
-            self._left(rank)
+            self.left(rank)
         elif how.over:
             self._over(rank)
         elif rank.phase not in (Phase.GONE, Phase.WAITING, Phase.IDLE, Phase.RELEASED):
@@ -273,7 +268,7 @@ class Lifecycle:
             if rank.main:
                 self._remove(rank)
         elif rank.phase is not Phase.RELEASED:
-            self._departure.begin(rank)
+            self.handshake.leave(rank)
 
     def drop(self, rank: Rank) -> None:
         """Forget a rank; it runs on, and its process may end unseen."""
@@ -301,13 +296,11 @@ class Lifecycle:
         if rank.phase is Phase.GONE or rank.link is None:
             self.ended(rank)
         else:
-            endpoint = rank.endpoint
-            self._core.after(ENDING_GRACE, lambda: self._ended_for_sure(rank, endpoint))
+            process = rank.process_now
+            self._core.after(ENDING_GRACE, lambda: self._ended_for_sure(rank, process))
 
-    def _ended_for_sure(self, rank: Rank, endpoint: Endpoint) -> None:
-        now = rank.endpoint
-        same = (now.pid, now.incarnation) == (endpoint.pid, endpoint.incarnation)
-        if same and rank.phase is not Phase.GONE:
+    def _ended_for_sure(self, rank: Rank, process: tuple[int | None, str]) -> None:
+        if rank.process_now == process and rank.phase is not Phase.GONE:
             self.ended(rank)
 
     def _over(self, rank: Rank) -> None:
@@ -336,7 +329,7 @@ class Lifecycle:
         if rank.main:
             self._remove(rank)
 
-    def _left(self, rank: Rank) -> None:
+    def left(self, rank: Rank) -> None:
         """Its connection has ended politely, or broken on the way there."""
         if rank.after_leaving is AfterLeaving.RETURN:
             change_phase(self._core, rank, Signal.DOWN)

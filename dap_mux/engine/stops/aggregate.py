@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from typing import Any, Protocol
+
+from msgspec import Struct, field
 
 from dap_mux.engine.barriers.barriers import Barriers
 from dap_mux.engine.messages import to_ranks
 from dap_mux.engine.messages.to_ranks import Join
 from dap_mux.engine.ranks.deaths import note_stop
 from dap_mux.engine.state.rank import NO_THREADS, Deferred, Rank, Reply, StepRun, Stop
-from dap_mux.engine.state.session import Broadcast, SessionState
+from dap_mux.engine.state.session import Broadcast, Listeners, SessionState
 from dap_mux.engine.state.threads import MAIN_THREAD
 from dap_mux.engine.stops.client_events import ClientEvents
 from dap_mux.engine.stops.user_threads import LEARN, UserThreads, learn_stack
@@ -41,31 +43,25 @@ class HeldOutput(Protocol):
 # A rank that is late to a step runs the command that its class was given meanwhile
 # (`Rank.deferred`), so that the class stays together; one that stops for another reason is shown
 # where it is.
-class Stops:
+class Stops(Struct, eq=False):
     """The engine's part that owns `Rank.stop`, `run` and `deferred`."""
 
-    def __init__(
-        self,
-        core: SessionState,
-        client_events: ClientEvents,
-        output: HeldOutput,
-        barriers: Barriers,
-        run_deferred: Callable[[Rank, Deferred], None],
-    ) -> None:
-        self._core = core
-        self._client_events = client_events
-        self._output = output
-        self.barriers = barriers
-        barriers.met.add(self.show)
-        barriers.freed.add(self.run_on)
-        barriers.named.add(self._named)
-        barriers.paused.add(lambda rank: self.show([rank], waits=True))
-        self._run_deferred = run_deferred
-        self.user_threads = UserThreads(core, client_events)
-        self._new: dict[DebuggeeId, Stop] = {}
-        self._steps: list[StepRun] = []  # those that may still be under way
-        self._running: list[Rank] = []  # those that ran when somebody last looked at all
-        self._timer: int | None = None
+    _core: SessionState
+    _client_events: ClientEvents
+    _output: HeldOutput
+    barriers: Barriers
+    user_threads: UserThreads
+    follows: Listeners[[Rank, Deferred]] = field(default_factory=Listeners)  # a late rank
+    _new: dict[DebuggeeId, Stop] = {}
+    _steps: list[StepRun] = []  # those that may still be under way
+    _running: list[Rank] = []  # those that ran when somebody last looked at all
+    _timer: int | None = None
+
+    def __post_init__(self) -> None:
+        self.barriers.met.add(self.show)
+        self.barriers.freed.add(self.run_on)
+        self.barriers.named.add(self._named)
+        self.barriers.paused.add(lambda rank: self.show([rank], waits=True))
 
     # From ranks
 
@@ -150,7 +146,7 @@ class Stops:
         if not keeps_up:
             rank.deferred.clear()
             return True
-        self._run_deferred(rank, deferred)
+        self.follows.tell(rank, deferred)
         return False
 
     # Barriers

@@ -9,7 +9,6 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from dap_mux.engine.barriers.barriers import Barriers
 from dap_mux.engine.messages import to_clients, to_ranks
 from dap_mux.engine.messages.requests import STEPS_BACK
 from dap_mux.engine.ranks.patching import AttachRequest
@@ -18,7 +17,7 @@ from dap_mux.engine.state.rank import Deferred, Rank, Reply, StepRun, Stop
 from dap_mux.engine.state.selection import BACKWARDS, class_of, focused, give_focus, targets
 from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.state.threads import View, main_thread
-from dap_mux.engine.stops.aggregate import HeldOutput, Stops
+from dap_mux.engine.stops.aggregate import Stops
 from dap_mux.engine.stops.client_events import ClientEvents
 from dap_mux.pure.errors import StaleHandle, UsageError
 from dap_mux.pure.protocol.arguments import ContinueArguments
@@ -33,24 +32,18 @@ NOT_FOR_RANKS = frozenset({"threadId", "singleThread"})
 # debugpy never answers a `continue` to a running rank, so `continue` goes only to a rank with an
 # unresolved stop; while a pause is under way its stop is awaited first. Nothing here ever waits for
 # a rank that cannot stop yet.
-class Control:
+class Control(Struct, eq=False):
     """The engine's part that makes ranks run and stop."""
 
-    def __init__(
-        self,
-        core: SessionState,
-        view: View,
-        client_events: ClientEvents,
-        attached: AttachRequest,
-        output: HeldOutput,
-        barriers: Barriers,
-    ) -> None:
-        self._core = core
-        self._view = view
-        self.client_events = client_events
-        self._attached = attached
-        self._refusals: dict[str, list[DebuggeeId]] = {}
-        self.stops = Stops(core, client_events, output, barriers, self._run_deferred)
+    _core: SessionState
+    _view: View
+    client_events: ClientEvents
+    _attached: AttachRequest
+    stops: Stops
+    _refusals: dict[str, list[DebuggeeId]] = {}
+
+    def __post_init__(self) -> None:
+        self.stops.follows.add(self._run_deferred)
 
     def _targets(self, request: ClientRequest) -> tuple[Rank, list[Rank], int]:
         """Return the row's rank, the ranks of the scope, and debugpy's thread id in the first."""
