@@ -13,7 +13,6 @@ from dap_mux.engine.breakpoints.merge import Breakpoint
 from dap_mux.engine.breakpoints.sync import Breakpoints
 from dap_mux.engine.clients.attach import ClientAttach
 from dap_mux.engine.clients.client_inputs import (
-    ClientInitialize,
     ClientInputs,
     ClientLeave,
     TranslationSetup,
@@ -130,7 +129,6 @@ class Engine(Parts):
         self.notices = Notices(core)
         self.lease = Lease(core, self.control)
         self.leave = ClientLeave(core, self.lifecycle, self.breakpoints, self.lease)
-        self.initialize = ClientInitialize(core, self.capabilities, translation)
         self.attach = ClientAttach(
             core,
             self.lifecycle,
@@ -140,6 +138,7 @@ class Engine(Parts):
             self.leave,
             self.notices,
             translation,
+            self.capabilities,
         )
         self.deaths = Deaths(core, self.notices.notice)
         self.session_end = SessionEnd(

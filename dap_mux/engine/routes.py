@@ -10,7 +10,7 @@ from dap_mux.engine.barriers.barriers import Barriers
 from dap_mux.engine.breakpoints.edits import BreakpointEdits
 from dap_mux.engine.breakpoints.sync import Breakpoints
 from dap_mux.engine.clients.attach import ClientAttach
-from dap_mux.engine.clients.client_inputs import ClientInitialize, ClientLeave
+from dap_mux.engine.clients.client_inputs import ClientLeave
 from dap_mux.engine.clients.lease import Lease
 from dap_mux.engine.job_insight.comm_modes import CommModes
 from dap_mux.engine.messages.requests import STEPS_BACK, Handler, Requests, Route
@@ -52,7 +52,6 @@ class Parts:
 
     core: SessionState
     view: View
-    initialize: ClientInitialize
     lease: Lease
     attach: ClientAttach
     leave: ClientLeave
@@ -196,7 +195,7 @@ _REFUSED: Final[Route[Parts]] = Route(None)
 ROUTES: Final[Mapping[str, Route[Parts]]] = {
     # the session itself
     "initialize": Route(
-        lambda parts: parts.initialize.initialize, dap.InitializeArguments, before_attach=True
+        lambda parts: parts.attach.initialize, dap.InitializeArguments, before_attach=True
     ),
     "attach": Route(lambda parts: parts.attach.attach, dap.AttachArguments, before_attach=True),
     "launch": Route(lambda parts: parts.attach.attach, dap.AttachArguments, before_attach=True),

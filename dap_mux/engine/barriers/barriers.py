@@ -46,7 +46,7 @@ class Barriers:
     ) -> None:
         self._core = core
         self._breakpoints = breakpoints
-        self._edits = edits
+        self.edits = edits
         self._rounds: dict[int, BarrierRound] = {}  # by their breakpoints
         self.met: Listeners[[list[Rank]]] = Listeners()
         self.freed: Listeners[[list[Rank]]] = Listeners()
@@ -328,10 +328,8 @@ class Barriers:
 
     def _now(self, since: int) -> Breakpoint | None:
         """Return a barrier as its client has sent it last, None if it was removed."""
-        return next((item for item in self._all() if item.since == since and item.barrier), None)
-
-    def _all(self) -> list[Breakpoint]:
-        return [item for _, item in self._breakpoints.store.items() if not item.refusal]
+        items = (item for _, item in self._breakpoints.store.items() if not item.refusal)
+        return next((item for item in items if item.since == since and item.barrier), None)
 
     # Telling
 
@@ -351,10 +349,6 @@ class Barriers:
 
     def _ranks(self, ids: Iterable[DebuggeeId]) -> list[Rank]:
         return [self._core.ranks[id] for id in sorted(ids) if id in self._core.ranks]
-
-    def done(self, rank: Rank, hits: list[int]) -> None:
-        """A rank has stopped: its temporary breakpoints have done their work."""
-        self._edits.stopped(rank, hits)
 
 
 def _obeys(rank: Rank) -> bool:

@@ -41,20 +41,7 @@ class DifferBreakpoints(Struct, eq=False):
         said = {rank.rank_id: rank.at_barrier for rank in ranks if rank.at_barrier}
         failed = {id: at.problem for id, at in said.items() if at.problem}
         texts = {id: at.value for id, at in said.items() if id not in failed}
-        if not failed and len(set(texts.values())) == 1:
-            self._barriers.pass_on(round)
-        else:
-            self._compare(round, item, texts, failed)
-
-    def _compare(
-        self,
-        round: BarrierRound,
-        item: Breakpoint,
-        texts: dict[RankId, str],
-        failed: dict[RankId, str],
-    ) -> None:
-        if item.differ is None:
-            return
+        assert item.differ is not None
         found = [
             *self._differences(texts, item.differ),
             *((ranks, message) for message, ranks in most_first(failed)),
@@ -75,6 +62,8 @@ class DifferBreakpoints(Struct, eq=False):
         self, texts: dict[RankId, str], differ: Differ
     ) -> Iterator[tuple[Sequence[RankId], str]]:
         """The ranks and values of sets that are not the same, outliers first."""
+        if len(set(texts.values())) == 1:
+            return
         tolerance = Tolerance(relative=differ.tolerance)
         for ids in self._sets(texts, differ.dimensions):
             if len({texts[id] for id in ids}) > 1:

@@ -10,15 +10,15 @@ from dap_mux.engine import admission
 from dap_mux.engine.breakpoints.sync import Breakpoints
 from dap_mux.engine.clients.client_inputs import ClientLeave, TranslationSetup, is_on_windows
 from dap_mux.engine.messages import to_clients
-from dap_mux.engine.messages.requests import offer_restart
+from dap_mux.engine.messages.requests import Capabilities, offer_restart
 from dap_mux.engine.messages.to_clients import Notices, Progress
 from dap_mux.engine.outputs import Admitted, CloseClient, FindRanks
 from dap_mux.engine.ranks.lifecycle import Lifecycle
-from dap_mux.engine.state.client import Client, ClientRequest
+from dap_mux.engine.state.client import Client, ClientRequest, dialect_of
 from dap_mux.engine.state.path_mappings import mappings_of
 from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.stops.client_events import ClientEvents
-from dap_mux.pure.protocol.arguments import AttachArguments
+from dap_mux.pure.protocol.arguments import AttachArguments, InitializeArguments
 from dap_mux.pure.protocol.messages import Body, plain
 from dap_mux.pure.protocol.validation import BadArguments, typed
 
@@ -97,7 +97,7 @@ NO_LAUNCH: Final = "this session was not started to launch a job: use an attach 
 # `configurationDone` and never waits for absent ranks. Observers neither start, configure nor keep
 # a session.
 class ClientAttach(Struct, eq=False):
-    """The engine's part that lets clients into the session."""
+    """The engine's part that lets clients into the session, from their `initialize` on."""
 
     _core: SessionState
     _lifecycle: Lifecycle
@@ -107,8 +107,22 @@ class ClientAttach(Struct, eq=False):
     _leave: ClientLeave
     _notices: Notices
     _translation: TranslationSetup
+    _capabilities: Capabilities
     _set_up_by: Body = {}  # the first controller's arguments
     _finding: dict[int, ClientRequest] = {}
+
+    def initialize(self, request: ClientRequest) -> None:
+        """`initialize`: answered here; what the ranks offer is known later, or already."""
+        client = request.client
+        if client.initialized:
+            to_clients.refuse(self._core, request, "already initialized")
+            return
+        client.about = typed(request.arguments, InitializeArguments)
+        client.dialect = dialect_of(client.about.clientID)
+        client.initialized = True
+        self._translation.introduce(client)
+        offers = {**self._capabilities.now(), **client.dialect.capabilities}
+        to_clients.respond(self._core, request, offers)
 
     def attach(self, request: ClientRequest) -> None:
         """`attach`, and `launch` where the job is ours: join the session."""

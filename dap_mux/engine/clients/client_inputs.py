@@ -12,10 +12,9 @@ from dap_mux.engine import inputs
 from dap_mux.engine.breakpoints.sync import Breakpoints
 from dap_mux.engine.clients.lease import Lease
 from dap_mux.engine.messages import to_clients
-from dap_mux.engine.messages.requests import Capabilities
 from dap_mux.engine.outputs import CloseClient, EndJob
 from dap_mux.engine.ranks.lifecycle import Lifecycle
-from dap_mux.engine.state.client import Client, ClientRequest, Dropped, dialect_of
+from dap_mux.engine.state.client import Client, ClientRequest, Dropped
 from dap_mux.engine.state.client_translation import (
     ClientTranslation,
     PathRoute,
@@ -148,30 +147,6 @@ def exit_code(core: SessionState) -> int | None:
         return None
     failed = next((code for code in codes if code), 0)
     return 128 - failed if failed < 0 else failed
-
-
-# How a client introduces itself.
-
-
-class ClientInitialize(Struct, eq=False):
-    """The engine's part that answers `initialize`."""
-
-    _core: SessionState
-    _capabilities: Capabilities
-    _translation: TranslationSetup
-
-    def initialize(self, request: ClientRequest) -> None:
-        """`initialize`: answered here; what the ranks offer is known later, or already."""
-        client = request.client
-        if client.initialized:
-            to_clients.refuse(self._core, request, "already initialized")
-            return
-        client.about = typed(request.arguments, InitializeArguments)
-        client.dialect = dialect_of(client.about.clientID)
-        client.initialized = True
-        self._translation.introduce(client)
-        offers = {**self._capabilities.now(), **client.dialect.capabilities}
-        to_clients.respond(self._core, request, offers)
 
 
 NOT_INTRODUCED: Final = "the first request must be `initialize`"

@@ -284,12 +284,8 @@ class Client(Struct, eq=False, weakref=True):
     @property
     def hears_output(self) -> bool:
         """Whether it gets what ranks print: as an observer, if it has asked for it."""
-        return self.listening or (self.role == "observer" and "output" in self.events)
-
-    @property
-    def listening(self) -> bool:
-        """Whether it gets events of stops, threads and output: a configured controller."""
-        return self.role == "controller" and self.configured
+        listens = self.role == "controller" and self.configured
+        return listens or (self.role == "observer" and "output" in self.events)
 
 
 class ClientRequest(Struct, eq=False):

@@ -78,7 +78,7 @@ class Stops(Struct, eq=False):
         if said.threadName == MAIN_THREAD:  # another's name alone would not say which is the main
             rank.threads.setdefault(stop.thread, MAIN_THREAD)
         if not self.barriers.ends_wait(rank, stop):  # first: a deferred command may continue it
-            self.barriers.done(rank, said.hits)
+            self.barriers.edits.stopped(rank, said.hits)
         core.set_stop(rank, stop)
         core.set_pausing(rank, False)
         self.user_threads.stopped(rank, stop, said.userThreads or ())
@@ -159,7 +159,7 @@ class Stops(Struct, eq=False):
                 continue
             if not waits:
                 rank.at_barrier = None
-                self.barriers.done(rank, stop.details.get("hitBreakpointIds") or [])
+                self.barriers.edits.stopped(rank, stop.details.get("hitBreakpointIds") or [])
             stop.settled = True
             if not stop.announced:
                 self._new[rank.id] = stop
