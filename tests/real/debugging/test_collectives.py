@@ -9,6 +9,7 @@ from typing import Final
 
 import pytest
 
+from dap_mux.client import Json
 from tests.real.driving import Driver, brief, driving, script
 from tests.support.processes import proc_net
 from tests.support.processes.commands import LIMIT, line_of
@@ -84,28 +85,20 @@ async def test_stepping_over_an_all_reduce_twenty_times(ranks: list[Rank], drive
     await end_well(ranks)
 
 
+async def one_steps_alone(driver: Driver) -> list[Json]:
+    """Rank 1 steps into the all-reduce, and waits there for the others; what `list` says then."""
+    await step(driver)
+    await driver.stopped(REDUCE)
+    await driver.control("next", 1, singleThread=True)
+    return await driver.states("stopped", "running", "stopped", "stopped")
+
+
 @pytest.mark.heavy
-async def test_one_rank_alone_is_shown_as_it_is_and_release_frees_all(
+async def test_one_rank_alone_is_shown_as_it_is_and_who_lets_it_on(
     ranks: list[Rank], driver: Driver
 ) -> None:
-    await step(driver)
-    await driver.stopped(REDUCE)
-    await driver.control("next", 1, singleThread=True)
-    entries = await driver.states("stopped", "running", "stopped", "stopped")
-    assert [entry["line"] for entry in entries] == [REDUCE, None, REDUCE, REDUCE]
-    await blocks(driver, 1)
-    await driver.control("pause", 1, singleThread=True)
-    await driver.states("stopped", "pausing", "stopped", "stopped")
-    assert await driver.evaluate("6 * 7") == "42", brief(await driver.entries())
-    await driver.client.request("release", {"ranks": "all"})
-    await end_well(ranks)
-
-
-@pytest.mark.heavy
-async def test_a_step_that_waits_for_held_ranks_says_so(ranks: list[Rank], driver: Driver) -> None:
-    await step(driver)
-    await driver.stopped(REDUCE)
-    await driver.control("next", 1, singleThread=True)
+    """Users are told for whom it waits; those step, too, or `release` frees all."""
+    await one_steps_alone(driver)
     told = await driver.client.wait_event(
         "output", lambda body: "wait" in body["output"], timeout=LIMIT
     )
@@ -117,5 +110,14 @@ async def test_a_step_that_waits_for_held_ranks_says_so(ranks: list[Rank], drive
     assert entries[1]["reason"] == "waits in all_reduce for ranks 0,2-3"
     await driver.client.request("cast", {"ranks": "0,2-3", "command": "n", "timeout": LIMIT})
     await driver.stopped(COUNT)
-    await driver.control("continue")
+    await driver.value(0, "total")  # the user is at rank 0 again
+    await step(driver)
+    await step(driver)
+    entries = await one_steps_alone(driver)
+    assert [entry["line"] for entry in entries] == [REDUCE, None, REDUCE, REDUCE]
+    await blocks(driver, 1)
+    await driver.control("pause", 1, singleThread=True)
+    await driver.states("stopped", "pausing", "stopped", "stopped")
+    assert await driver.evaluate("6 * 7") == "42", brief(await driver.entries())
+    await driver.client.request("release", {"ranks": "all"})
     await end_well(ranks)

@@ -87,21 +87,34 @@ async def stopped_at(editor: LiveEditor, running: Session, line: int) -> None:
     await editor.until(seen, f"four ranks on line {line}")
 
 
-async def test_moving_the_focus_resumes_nobody(start_ranks: StartRanks, done: Path) -> None:
-    """Rank 0 runs, ranks 1 to 3 are stopped, and `focus` walks over them."""
+async def test_moving_the_focus_resumes_nobody_and_terminated_ends_the_editors_session(
+    start_ranks: StartRanks, done: Path
+) -> None:
+    """Rank 0 runs, ranks 1 to 3 are stopped, and `focus` walks over them.
+
+    `terminated` comes once, when the last rank has ended, and not before.
+    """
     ranks = await start_ranks(4, UNEVEN, arguments=[str(done)])
-    async with session([rank.port for rank in ranks]) as running:
-        async with live(VSCodeModel({UNEVEN: [HERE]}), running.port, STOCK) as editor:
+    async with (
+        session([rank.port for rank in ranks]) as running,
+        live(VSCodeModel({UNEVEN: [HERE]}), running.port, STOCK) as editor,
+    ):
+        await uneven(editor, running)
+        first = editor.model.focus
+        assert first in rows(running)[1:]
+        for rank in (2, 3, 1, 2):
+            editor.ask("focus", {"rank": rank})
+            await shows(editor, (rows(running)[rank], HERE))
             await uneven(editor, running)
-            first = editor.model.focus
-            assert first in rows(running)[1:]
-            for rank in (2, 3, 1, 2):
-                editor.ask("focus", {"rank": rank})
-                await shows(editor, (rows(running)[rank], HERE))
-                await uneven(editor, running)
-            assert editor.resumed() == []
-            assert not editor.model.notices
-        await ends_well(ranks, done)
+        assert editor.resumed() == []
+        assert not editor.model.notices
+        watching = await Driver.attach(running)
+        let_end(done)
+        await watching.states("exited", "stopped", "stopped", "stopped")
+        assert not editor.model.terminated
+        editor.send(editor.model.press_f5())
+        await editor.until(lambda: editor.model.terminated, "terminated")
+        assert [await rank.ended() for rank in ranks] == [0] * 4
 
 
 async def shows(editor: LiveEditor, arrow: tuple[int, int]) -> None:
@@ -120,20 +133,3 @@ async def uneven(editor: LiveEditor, running: Session) -> None:
         return bool(there) and editor.shown == states and editor.at_rest
 
     await editor.until(seen, "rank 0 running, the others stopped")
-
-
-async def test_terminated_ends_the_editors_session(start_ranks: StartRanks, done: Path) -> None:
-    """Once, when the last rank has ended, and not before."""
-    ranks = await start_ranks(4, UNEVEN, arguments=[str(done)])
-    async with (
-        session([rank.port for rank in ranks]) as running,
-        live(VSCodeModel({UNEVEN: [HERE]}), running.port, STOCK) as editor,
-    ):
-        await uneven(editor, running)
-        watching = await Driver.attach(running)
-        let_end(done)
-        await watching.states("exited", "stopped", "stopped", "stopped")
-        assert not editor.model.terminated
-        editor.send(editor.model.press_f5())
-        await editor.until(lambda: editor.model.terminated, "terminated")
-        assert [await rank.ended() for rank in ranks] == [0] * 4

@@ -75,9 +75,12 @@ async def value(client: DapClient, row: int, expression: str, function: str = "w
     return str((await client.request("evaluate", asked, timeout=LIMIT))["result"])
 
 
-async def test_each_task_thread_of_each_rank_is_a_row() -> None:
-    """Two task threads work, one is idle; the main thread and the monitor run none of the tasks."""
-    async with stopped(2, traits=TASK_THREADS) as (driver, _):
+async def test_each_task_thread_of_each_rank_is_a_row_that_steps_by_itself() -> None:
+    """Two task threads work, one is idle; the main thread and the monitor run none of the tasks.
+
+    A step is of its row's own thread, and `continue` ends all.
+    """
+    async with stopped(2, traits=TASK_THREADS) as (driver, ranks):
         client = driver.client
         found = await rows_are(client, lambda now: len(now) == 4)
         assert sorted(name.partition(" / ")[0] for name in found) == ["rank 0"] * 2 + ["rank 1"] * 2
@@ -86,6 +89,22 @@ async def test_each_task_thread_of_each_rank_is_a_row() -> None:
         shards = {name: await value(client, row, "shard") for name, row in found.items()}
         for rank in ("rank 0", "rank 1"):
             assert sorted(shards[name] for name in shards if name.startswith(rank)) == ["0", "1"]
+        await step_one(driver, found)
+        assert [await rank.ended(within=LIMIT) for rank in ranks] == [0, 0]
+        assert all("3\n" in rank.output for rank in ranks)
+
+
+async def step_one(driver: Driver, found: Rows) -> None:
+    """Step the thread of rank 0 that has a row beside its rank's, and let all run on."""
+    client, first = driver.client, driver.row(0)
+    row = next(id for name, id in found.items() if name.startswith("rank 0") and id != first)
+    shard = await value(client, row, "shard")
+    while "total" not in await value(client, row, "sorted(locals())"):
+        await client.request("next", {"threadId": row, "singleThread": True}, timeout=LIMIT)
+        await driver.states("stopped", "stopped")
+    assert driver.stops[-1] == row
+    assert await value(client, row, "(shard, total)") == f"({shard}, {int(shard) + 1})"
+    await client.request("continue", {"threadId": row}, timeout=LIMIT)
 
 
 async def test_without_names_any_thread_in_user_code_is_a_row() -> None:
@@ -96,23 +115,6 @@ async def test_without_names_any_thread_in_user_code_is_a_row() -> None:
         assert names[0] == "rank 0 / MainThread"
         assert found[names[0]] == driver.row(0)
         assert [name.rpartition("_")[0] for name in names[1:]] == ["rank 0 / Task-Threads"] * 2
-
-
-async def test_a_row_steps_its_own_thread_and_continue_ends_all() -> None:
-    async with stopped(2, traits=TASK_THREADS) as (driver, ranks):
-        client = driver.client
-        found = await rows_are(client, lambda now: len(now) == 4)
-        first = driver.row(0)
-        row = next(id for name, id in found.items() if name.startswith("rank 0") and id != first)
-        shard = await value(client, row, "shard")
-        while "total" not in await value(client, row, "sorted(locals())"):
-            await client.request("next", {"threadId": row, "singleThread": True}, timeout=LIMIT)
-            await driver.states("stopped", "stopped")
-        assert driver.stops[-1] == row
-        assert await value(client, row, "(shard, total)") == f"({shard}, {int(shard) + 1})"
-        await client.request("continue", {"threadId": row}, timeout=LIMIT)
-        assert [await rank.ended(within=LIMIT) for rank in ranks] == [0, 0]
-        assert all("3\n" in rank.output for rank in ranks)
 
 
 async def test_a_thread_that_comes_to_user_code_after_the_stop_gets_its_row(tmp_path: Path) -> None:
