@@ -116,16 +116,9 @@ class Handshake(Struct, eq=False):
         """The TCP connection is there. From now on it is never just closed."""
         if not rank.phase.leaving:
             change_phase(self._core, rank, Signal.UP)
+        about, then = self._introduction(rank), partial(self._initialized, rank)
         limit = self._core.settings.silence_timeout
-        to_ranks.ask_for(
-            self._core,
-            rank,
-            "initialize",
-            self._introduction(rank),
-            dict[str, Any],
-            lambda said, reply: self._initialized(rank, said, reply),
-            limit,
-        )
+        to_ranks.ask_for(self._core, rank, "initialize", about, dict[str, Any], then, limit)
         if rank.connection.direct:
             self._heartbeat.begin()
         # In one write where that is safe: a session that ends in between would cost the rank its
@@ -198,11 +191,13 @@ class Handshake(Struct, eq=False):
 
     def _attach(self, rank: Rank) -> None:
         change_phase(self._core, rank, Signal.READY)
+        self._limit(rank, "attach")
+        self._ask_attach(rank, partial(self._attached, rank))
+
+    def _limit(self, rank: Rank, command: str) -> None:
         limit = self._core.settings.silence_timeout
-        rank.timer = self._core.after(
-            limit, lambda: self._outcome.failed(rank, "no answer to attach")
-        )
-        self._ask_attach(rank, lambda reply: self._attached(rank, reply))
+        fail = partial(self._outcome.failed, rank, f"no answer to {command}")
+        rank.timer = self._core.after(limit, fail)
 
     def _ask_attach(self, rank: Rank, then: Callable[[Reply], None]) -> None:
         arguments = arguments_for(self._core, rank, self._request.arguments)
@@ -251,10 +246,7 @@ class Handshake(Struct, eq=False):
     def start(self, rank: Rank) -> None:
         """Patch it before it may start a child: one that comes earlier would hang."""
         change_phase(self._core, rank, Signal.CONFIGURED)
-        rank.timer = self._core.after(
-            self._core.settings.silence_timeout,
-            lambda: self._outcome.failed(rank, "no answer to configurationDone"),
-        )
+        self._limit(rank, "configurationDone")
         link = rank.link
 
         def answered() -> None:
@@ -286,9 +278,8 @@ class Handshake(Struct, eq=False):
 
     def _attached(self, rank: Rank, reply: Reply) -> None:
         if reply.ok and rank.main and rank.phase is Phase.ATTACHING:
-            self._outcome.ended(
-                rank
-            )  # debugpy's answer for a process that it does not know any more
+            # debugpy's answer for a process that it does not know any more
+            self._outcome.ended(rank)
         elif reply.ok:
             if not rank.connection.direct:
                 self.runs(rank)

@@ -230,9 +230,8 @@ class Focus(Struct):
     rank: DebuggeeId | None = None
     explicit: bool = False
     beside: set[DebuggeeId] = field(default_factory=set)  # stops shown without moving the focus
-    held: int | None = (
-        None  # until this deadline, requests about other ranks are older than the focus
-    )
+    # Until this deadline, requests about other ranks are older than the focus.
+    held: int | None = None
 
 
 class Dropped(Struct):
@@ -269,9 +268,7 @@ class Client(Struct, eq=False, weakref=True):
     seq: int = 0
     launched: bool = False
     about: InitializeArguments = field(default_factory=InitializeArguments)
-    translation: ClientTranslation | None = (
-        None  # None: its lines, columns and paths are the session's
-    )
+    translation: ClientTranslation | None = None  # None: lines, columns, paths are the session's
     arguments: Body = field(default_factory=dict)
     path_map: PathMap = field(default_factory=PathMap)
     attach: ClientRequest | None = None

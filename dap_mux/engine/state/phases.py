@@ -26,11 +26,8 @@ class Phase(enum.Enum):
     CONFIGURING = ("configuring", "connecting", True)  # breakpoints are sent; held until configured
     STARTING = ("starting", "connecting", True)  # `configurationDone` due or sent, no answer yet
     LIVE = ("live", "running", True)  # attached
-    LEAVING_EARLY = (
-        "leaving early",
-        "running",
-        True,
-    )  # left before `attach`, which must be sent first
+    # Left before `attach`, which must be sent first.
+    LEAVING_EARLY = ("leaving early", "running", True)
     LEAVING = ("leaving", "running", True)  # `disconnect` due or sent, the link not closed yet
     RELEASED = ("released", "running")  # detached on request; runs on without us
     GONE = ("gone", "exited")  # its process ended

@@ -77,9 +77,8 @@ class SessionState:
         self.handles = Handles()
         self.names: dict[str, RankSet] = {}  # named sets, by name
         self.aliases: dict[RankId, RankId] = {}  # ranks by further names; see `World`
-        self.compiled: dict[
-            tuple[str, int], str
-        ] = {}  # warnings for breakpoints that torch.compile skips
+        # Warnings for breakpoints that torch.compile skips.
+        self.compiled: dict[tuple[str, int], str] = {}
         self.found_meshes: dict[str, Mesh] = {}  # by group: given, or read from its ranks
         self.path_map = PathMap()  # the first controller's
         self.folders: dict[RankId, str] = {}  # ranks' working folders, if mappings need them

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TypeAlias
@@ -150,7 +149,7 @@ class Control(Struct, eq=False):
     def _paused(self, rank: Rank, reply: Reply) -> None:
         """It is refused, or stands still sooner or later."""
         if not reply.ok and rank.phase.live:
-            self._log(rank, "pause", reply)
+            self._core.warn("rank", f"pause: {reply.problem}", rank)
         if not reply.ok and not reply.no_reply_reason and rank.pausing:
             self._say_refusal(rank, "pause", reply)
             self._core.set_pausing(rank, False)
@@ -275,7 +274,7 @@ class Control(Struct, eq=False):
 
         def answered(reply: Reply) -> None:
             if rank.phase.live and not reply.ok:
-                self._log(rank, command, reply)
+                self._core.warn("rank", f"{command}: {reply.problem}", rank)
                 if not reply.no_reply_reason and rank.stop is None:
                     self._stands(rank, stop, thread)
                     if on_reply is None:
@@ -304,9 +303,6 @@ class Control(Struct, eq=False):
             who = label(sorted(ranks), self._core.default_group())
             text = f"rank{'s' if len(ranks) > 1 else ''} {who} {what}"
             to_clients.say(self._core, "stderr", text)
-
-    def _log(self, rank: Rank, command: str, reply: Reply) -> None:
-        self._core.log(logging.WARNING, "rank", f"{command}: {reply.problem}", rank)
 
     def _run_deferred(self, rank: Rank, deferred: Deferred) -> None:
         """A late rank arrived where its class was told to go on from: it follows."""
