@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import socket
-import time
 from typing import Any
 
 MAX_MESSAGE = 64 * 1024  # bytes of one message
@@ -15,20 +14,18 @@ class NoMessage(ValueError):
     """The peer sent something other than a message of the Debug Adapter Protocol."""
 
 
-def read_message(
-    connection: socket.socket, limit: float | None = None, at_once: int = 1
-) -> tuple[bytes, dict[str, Any]]:
-    """Return the bytes that were read, which begin with one message, and the object in it.
+def read_message(connection: socket.socket) -> dict[str, Any]:
+    """Return the object in one message; no byte of what comes behind it is read.
 
-    `limit`: seconds for the whole of it; None: as long as the socket's own timeout allows at
-    each read. `at_once`: bytes to ask for while the length is not known; with 1 no byte of
-    what comes behind the message is read. Raises `NoMessage` and OSError.
+    Raises `NoMessage` and OSError.
     """
-    until = None if limit is None else time.monotonic() + limit
     data = b""
     while (rest := missing(data)) != 0:
-        data += _some(connection, at_once if rest is None else rest, until)
-    return data, message_in(data)
+        some = connection.recv(1 if rest is None else rest)
+        if not some:
+            raise ConnectionError("the connection was closed")
+        data += some
+    return message_in(data)
 
 
 def missing(data: bytes) -> int | None:
@@ -86,12 +83,3 @@ def respond(
         "body": body,
     }
     write_message(connection, {**response, "message": refusal} if refusal else response)
-
-
-def _some(connection: socket.socket, most: int, until: float | None) -> bytes:
-    if until is not None:
-        connection.settimeout(max(until - time.monotonic(), 0.001))
-    data = connection.recv(most)
-    if not data:
-        raise ConnectionError("the connection was closed")
-    return data

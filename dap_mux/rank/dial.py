@@ -77,7 +77,7 @@ def _arguments(message: dict[str, Any], command: str) -> dict[str, Any]:
 
 def _read(line: socket.socket) -> dict[str, Any]:
     try:
-        return read_message(line)[1]
+        return read_message(line)
     except NoMessage:
         raise ValueError("the peer is not a dap-mux session") from None
 

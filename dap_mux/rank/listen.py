@@ -154,7 +154,7 @@ def _keep_adapter() -> None:
     """From now on, and not only from the first attach on: a line may break in the midst of that."""
     with suppress(Exception):
         debugger = sys.modules["pydevd"].get_global_debugger()
-        adapter_keeper.keep_adapter_from_the_start(debugger, source_of("attach/adapter_program"))
+        adapter_keeper.keep_adapter(debugger, source_of("attach/adapter_program"))
 
 
 def _send_without_delay() -> None:

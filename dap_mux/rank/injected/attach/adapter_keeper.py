@@ -63,14 +63,6 @@ def keep_adapter(debugger: Any, program: str) -> None:
     keeper.watch()
 
 
-def keep_adapter_from_the_start(debugger: Any, program: str) -> None:
-    """The same right after `debugpy.listen`, before anybody has attached."""
-    keep_adapter(debugger, program)
-    keeper = getattr(debugger, KEPT_AS, None)
-    if keeper is not None:
-        keeper.look_while_nobody_is_here()
-
-
 # debugpy's adapter is a process of its own between a rank and its debuggers, and it does not
 # survive every broken connection: then the rank runs on, but its port was gone for ever (measured).
 # Here the rank notices, lets its program run on as after a `disconnect`, and starts
