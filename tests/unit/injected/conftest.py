@@ -20,7 +20,6 @@ PATCHED: Final = (
     ("_pydevd_bundle.pydevd_comm", "_evaluate_response"),
     ("_pydevd_bundle.pydevd_comm", "build_exception_info_response"),
     ("_pydevd_bundle.pydevd_io", "IORedirector"),
-    ("_pydevd_bundle.pydevd_net_command", "NetCommand.send"),
     ("_pydevd_bundle.pydevd_net_command_factory_json", "build_exception_info_response"),
     (
         "_pydevd_bundle.pydevd_process_net_command_json",

@@ -16,42 +16,6 @@ from tests.unit.injected.conftest import Writer
 SUSPENDED: Final = 2  # pydevd's
 
 
-class Socket:
-    """Notes each write."""
-
-    def __init__(self) -> None:
-        self.writes: list[bytes] = []
-
-    def sendall(self, data: bytes) -> None:
-        self.writes.append(data)
-
-
-def test_a_message_is_one_write(debugger: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    net = import_module("_pydevd_bundle.pydevd_net_command")
-    monkeypatch.setattr(net, "get_protocol", lambda: net.HTTP_JSON_PROTOCOL)
-    command = net.NetCommand(501, 0, {"type": "event", "event": "é"}, is_json=True)
-    before, after = Socket(), Socket()
-    command.send(before)
-    for _ in range(2):
-        pydevd_patches.single_write(debugger)
-    command.send(after)
-    assert len(before.writes) == 2, "then debugpy does so itself: drop the patch"
-    assert after.writes == [b"".join(before.writes)]
-
-
-def test_a_message_with_something_to_do_behind_it_is_sent_by_debugpy(
-    debugger: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    net = import_module("_pydevd_bundle.pydevd_net_command")
-    monkeypatch.setattr(net, "get_protocol", lambda: net.HTTP_JSON_PROTOCOL)
-    command = net.NetCommand(501, 0, {"type": "event"}, is_json=True)
-    done: list[str] = []
-    command.call_after_send(lambda *_: done.append("done"))
-    pydevd_patches.single_write(debugger)
-    command.send(Socket())
-    assert done == ["done"]
-
-
 def test_a_watch_is_compiled_once(debugger: Any) -> None:
     values = import_module("_pydevd_bundle.pydevd_vars")
     assert values.compile_as_eval("1 + 1") is not values.compile_as_eval("1 + 1")

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterator
 from importlib import import_module
 from itertools import islice
+from types import SimpleNamespace
 from typing import Any, Final
 
 import anyio
@@ -188,6 +189,19 @@ def test_a_late_confirmation_does_not_hold_up_the_end() -> None:
     assert not window.is_shut()
     window.confirmed(1)
     assert not window.is_shut()
+
+
+async def test_an_answer_that_waits_is_one_write(connection: Connection) -> None:
+    """The adapter is woken by each."""
+    queue = await patched(connection)
+    answer = connection._net.NetCommand(501, 0, {"type": "response", "message": "é"}, is_json=True)
+    queue._add(answer)
+    before: list[bytes] = []
+    after: list[bytes] = []
+    answer.send(SimpleNamespace(sendall=before.append))
+    queue._take().send(SimpleNamespace(sendall=after.append))
+    assert len(before) == 2, "then debugpy does so itself"
+    assert after == [b"".join(before)]
 
 
 async def test_what_comes_after_a_message_is_done_by_the_writer(connection: Connection) -> None:

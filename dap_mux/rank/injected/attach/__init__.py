@@ -54,7 +54,6 @@ def patches(debugger: Any, adapter_program: str, over: str) -> list[Patch]:
         ("pydevd_patches", "forget_steps", (debugger,)),
         ("pydevd_patches", "continue_always_replies", (debugger,)),
         ("pydevd_patches", "drop_stale_evaluates", (debugger,)),
-        ("pydevd_patches", "single_write", (debugger,)),
         ("pydevd_patches", "compile_watches_once", (debugger,)),
         ("pydevd_patches", "bound_exception_texts", (debugger,)),
         ("pydevd_patches", "wake_for_timeouts_only", (debugger,)),

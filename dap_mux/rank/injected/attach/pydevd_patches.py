@@ -161,23 +161,6 @@ def drop_stale_evaluates(debugger: Any) -> None:
         debugger.writer.add_command = add_unless_stale
 
 
-def single_write(_debugger: Any) -> None:
-    """Send a message in one write instead of two: the adapter is woken by each."""
-    net = import_module("_pydevd_bundle.pydevd_net_command")
-    command = net.NetCommand
-    send, framed = command.send, (net.HTTP_PROTOCOL, net.HTTP_JSON_PROTOCOL)
-
-    def send_at_once(self: Any, sock: Any) -> Any:
-        body = self._as_bytes
-        if self._after_send or net.get_protocol() not in framed:
-            return send(self, sock)
-        sock.sendall(b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
-        return None
-
-    if send.__name__ == "send" and {"_as_bytes", "_after_send"} <= set(send.__code__.co_names):
-        command.send = send_at_once
-
-
 def wake_to_run_on(debugger: Any) -> None:
     """Let suspended threads run on at once: by itself a thread looks every 0.2 s whether it may.
 

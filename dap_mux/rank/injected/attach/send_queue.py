@@ -183,14 +183,12 @@ class SendQueue:
             return rest
         if self._earlier.queue:
             return self._earlier.get_nowait()
-        if self._urgent:
-            return self._urgent.popleft()
-        if self._left_out:  # older than all that waits
+        if self._left_out and not self._urgent:  # older than all that waits
             return self._note()
-        command = self._later.popleft()
-        if _event(command) != "output":
-            return command
-        self._waiting_output -= _size(command)
+        command = (self._urgent or self._later).popleft()
+        if _event(command) == "output":
+            self._waiting_output -= _size(command)
+        # In one write: pydevd takes two, and the adapter is woken by each.
         return Rest(self._data_of(command)) if self._is_plain(command) else command
 
     def _add(self, command: Any) -> None:
@@ -223,7 +221,7 @@ class SendQueue:
 
     def _is_sent(self, command: Any) -> bool:
         """Write a message, or as much of it as the connection takes; the rest goes next."""
-        if not self._is_plain(command):
+        if NO_WAIT is None or not self._is_plain(command):
             return False
         data = _framed(command)
         self._busy = True
@@ -242,7 +240,7 @@ class SendQueue:
 
     def _is_plain(self, command: Any) -> bool:
         """Whether nothing is to be done about it but to write it."""
-        if NO_WAIT is None or command.id == self._exit or not hasattr(command, "_as_bytes"):
+        if command.id == self._exit or not hasattr(command, "_as_bytes"):
             return False
         plain = not command._after_send and not self._debugger.dap_messages_listeners  # noqa: SLF001
         return plain and self._get_protocol() in self._framed
