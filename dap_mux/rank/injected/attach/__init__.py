@@ -69,7 +69,6 @@ def patches(debugger: Any, adapter_program: str, over: str) -> list[Patch]:
         ("conditions", "compile_once", (debugger,)),
         ("conditions", "fold_logpoints", (debugger,)),
         ("tracing", "look_at_threads_undisturbed", (debugger,)),
-        ("tracing", "run_commands_untraced", (debugger,)),
         ("tracing", "run_each_command_untraced", (debugger,)),
         # It wraps what others replace, so it comes last.
         ("tracing", "follow_clients", (debugger,)),

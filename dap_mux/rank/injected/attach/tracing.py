@@ -60,28 +60,13 @@ def follow_clients(debugger: Any) -> None:
     setattr(debugger, KEPT_AS, tracing)
 
 
-def run_commands_untraced(debugger: Any) -> None:
-    """From now on no thread is traced while it runs debugpy's own commands.
+def run_each_command_untraced(_debugger: Any) -> None:
+    """From now on no thread is traced while it runs one of debugpy's own commands.
 
     A program that waits for its debugger runs them in its main thread, which is traced already: an
     exception raised and caught within an evaluation would stop the rank there, unanswered, where
-    the client wants raised exceptions (measured).
-    """
-    if "process_internal_commands" in vars(debugger):
-        return
-    process = debugger.process_internal_commands
-
-    def process_untraced(*arguments: Any, **named: Any) -> Any:
-        with untraced(debugger):
-            return process(*arguments, **named)
-
-    debugger.process_internal_commands = process_untraced
-
-
-def run_each_command_untraced(_debugger: Any) -> None:
-    """Keep tracing from a command, too, where its thread has begun to look for commands before.
-
-    Such a thread is past what `run_commands_untraced` replaces (measured, on a busy machine).
+    the client wants raised exceptions (measured). It may have begun to look for commands before
+    this, so what a command does is replaced, not the loop over them.
     """
     kind = import_module("_pydevd_bundle.pydevd_comm").InternalThreadCommand
     do = kind.do_it
