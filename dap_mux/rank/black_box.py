@@ -24,6 +24,7 @@ from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from sysconfig import get_paths
+from traceback import walk_stack
 from types import FrameType, TracebackType
 from typing import Any, Final, NoReturn
 
@@ -165,7 +166,7 @@ class BlackBox:
             error = sys.exc_info()[1]
             if error is None or isinstance(error, SystemExit):
                 about = {"kind": call, "message": text}
-                about |= _places([*reversed([*_outwards(frame)])])
+                about |= _places([*walk_stack(frame)][::-1])
             else:  # `except Exception: sys.exit(1)`: of this it ends
                 about = _of_exception(error, error.__traceback__)
             self._write({**about, "code": code})
@@ -267,12 +268,6 @@ def entries(trace: TracebackType | None) -> Iterator[TracebackType]:
     while trace is not None:
         yield trace
         trace = trace.tb_next
-
-
-def _outwards(frame: FrameType | None) -> Iterator[tuple[FrameType, int]]:
-    while frame is not None:
-        yield frame, frame.f_lineno
-        frame = frame.f_back
 
 
 def _places(stack: list[tuple[FrameType, int]]) -> dict[str, Any]:

@@ -13,7 +13,9 @@ import socket
 import sys
 import threading
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
+from traceback import walk_stack
 from types import FrameType
 from typing import Any, Final
 
@@ -80,14 +82,13 @@ def _stacks() -> list[dict[str, Any]]:
     return found
 
 
-def _frames(frame: FrameType | None) -> list[dict[str, Any]]:
+def _frames(innermost: FrameType) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
-    while frame is not None and len(found) < MAX_FRAMES:
+    for frame, line in islice(walk_stack(innermost), MAX_FRAMES):
         code = frame.f_code
         name = getattr(code, "co_qualname", code.co_name)
-        one = {"name": name, "filename": code.co_filename, "line": frame.f_lineno or 0}
+        one = {"name": name, "filename": code.co_filename, "line": line or 0}
         found.append({**one, "locals": _locals(frame)} if READS_LOCALS else one)
-        frame = frame.f_back
     return found
 
 

@@ -11,6 +11,7 @@ import time
 from contextlib import suppress
 from datetime import timedelta
 from importlib import import_module
+from traceback import walk_stack
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # a rank may have Python 3.8
@@ -133,19 +134,10 @@ def _collective_on_the_stack() -> list[Any]:
     enabled = gc.isenabled()
     gc.disable()  # see `_no_collection` in tracing.py
     try:
-        name = _outermost_of_torch()
+        innermost = sys._current_frames().get(threading.main_thread().ident or 0)  # noqa: SLF001
+        frames = [frame for frame, _ in walk_stack(innermost)] if innermost is not None else []
     finally:
         if enabled:
             gc.enable()
-    return [[name, None, None]] if name else []
-
-
-def _outermost_of_torch() -> str:
-    main = threading.main_thread().ident or 0
-    frame = sys._current_frames().get(main)  # noqa: SLF001
-    name = ""
-    while frame is not None:
-        if frame.f_globals.get("__name__") == C10D:
-            name = frame.f_code.co_name
-        frame = frame.f_back
-    return name
+    names = [each.f_code.co_name for each in frames if each.f_globals.get("__name__") == C10D]
+    return [[name, None, None] for name in names[-1:]]

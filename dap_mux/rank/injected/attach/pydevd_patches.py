@@ -13,6 +13,8 @@ from collections import deque
 from contextlib import suppress
 from functools import lru_cache, wraps
 from importlib import import_module
+from itertools import islice
+from traceback import walk_tb
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # a rank may have Python 3.8
@@ -284,20 +286,13 @@ def skip_copied_exceptions(debugger: Any) -> None:
     exclude = debugger.exclude_exception_by_filter
 
     def exclude_or_is_copy(breakpoint: Any, trace: Any) -> Any:
-        if trace is not None and _is_made_up(trace):
-            return True  # whatever is broken at
-        inner = trace if debugger.break_on_user_uncaught_exceptions else None
-        while inner is not None:
-            if _is_made_up(inner):
-                return True
-            inner = inner.tb_next
-        return exclude(breakpoint, trace)
+        # The first counts whatever is broken at.
+        counting = None if debugger.break_on_user_uncaught_exceptions else 1
+        frames = islice(walk_tb(trace), counting)
+        is_copy = any(MADE_UP in frame.f_code.co_names for frame, _ in frames)
+        return is_copy or exclude(breakpoint, trace)
 
     debugger.exclude_exception_by_filter = exclude_or_is_copy
-
-
-def _is_made_up(trace: Any) -> bool:
-    return MADE_UP in trace.tb_frame.f_code.co_names
 
 
 # Keep the objects that debugpy puts in the place of `sys.stdout` and `sys.stderr`.

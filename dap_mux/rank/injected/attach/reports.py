@@ -14,6 +14,7 @@ import threading
 from contextlib import suppress
 from functools import partial
 from importlib import import_module
+from traceback import walk_stack
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # a rank may have Python 3.8
@@ -169,12 +170,12 @@ def user_threads(debugger: Any, only: Any = None) -> Threads:
     return [
         kind(id=id_of(each), name=each.name).to_dict(update_ids_to_dap=True)
         for each in threads
-        if any(_is_users(debugger, frame) for frame in stacks.get(each.ident, ()))
+        if any(_is_users(debugger, frame) for frame, _ in stacks.get(each.ident, ()))
     ]
 
 
-def _frames(threads: set[int | None]) -> dict[int, list[Any]]:
-    """Return the frames of each of these threads.
+def _frames(threads: set[int | None]) -> dict[int, list[tuple[Any, int]]]:
+    """Return the frames of each of these threads, with their lines.
 
     No garbage is collected meanwhile: a finalizer would let the other threads run on, and CPython
     3.11 crashes if one of their frames has ended by then.
@@ -183,18 +184,10 @@ def _frames(threads: set[int | None]) -> dict[int, list[Any]]:
     gc.disable()
     try:
         tops = sys._current_frames()  # noqa: SLF001
-        return {thread: _stack(top) for thread, top in tops.items() if thread in threads}
+        return {each: list(walk_stack(top)) for each, top in tops.items() if each in threads}
     finally:
         if enabled:
             gc.enable()
-
-
-def _stack(frame: Any) -> list[Any]:
-    frames = []
-    while frame is not None:
-        frames.append(frame)
-        frame = frame.f_back
-    return frames
 
 
 def _is_users(debugger: Any, frame: Any) -> bool:
@@ -232,16 +225,15 @@ def tell_actors(debugger: Any) -> None:
     _add_to_stops(factory, vars(factory)[STOP], more)
 
 
-def _actor(frame: Any) -> dict[str, Any] | None:
-    """Return the actor that this frame is in; its number and its place are those of the call."""
-    while frame is not None:
+def _actor(innermost: Any) -> dict[str, Any] | None:
+    """Return the actor that a frame is in; its number and its place are those of the call."""
+    for frame, _ in walk_stack(innermost):
         if frame.f_globals.get("__name__") == HANDLER and "ctx" in frame.f_code.co_varnames:
             context = frame.f_locals["ctx"]
             point, labels = context.message_rank, list(context.message_rank)
             sizes, places = [point.size(each) for each in labels], [point[each] for each in labels]
             name = context.actor_instance.name
             return {"name": name, "rank": point.rank, "mesh": [labels, sizes, places]}
-        frame = frame.f_back
     return None
 
 

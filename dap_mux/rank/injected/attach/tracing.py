@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import wraps
 from importlib import import_module
+from traceback import walk_stack
 from types import FrameType
 from typing import Any
 
@@ -218,12 +219,11 @@ class _Settrace:
         found = {each.ident for each in known} | set(frames)
         return {each for each in found - ours if each is not None}
 
-    def _untrace_frames(self, frame: FrameType | None) -> None:
+    def _untrace_frames(self, innermost: FrameType) -> None:
         """A loop that calls nothing has no other events than those of its own frame."""
-        while frame is not None:
+        for frame, _ in walk_stack(innermost):
             if not _is_of_others(frame.f_trace):
                 frame.f_trace = self._untrace
-            frame = frame.f_back
 
     def _untrace(self, frame: Any, event: str, argument: object) -> Any:
         """A trace function; it may still be on a frame when tracing is wanted again."""
@@ -279,13 +279,9 @@ def _is_debugpys_helper(frame: FrameType) -> bool:
     return frame.f_code.co_name == "increase_tracing_count"
 
 
-def _is_traced_by_others(frame: FrameType | None) -> bool:
+def _is_traced_by_others(innermost: FrameType) -> bool:
     """Whether pdb, or a trace function of the program's own, has come since: it stays."""
-    while frame is not None:
-        if _is_of_others(frame.f_trace):
-            return True
-        frame = frame.f_back
-    return False
+    return any(_is_of_others(frame.f_trace) for frame, _ in walk_stack(innermost))
 
 
 def _is_of_others(function: Any) -> bool:
