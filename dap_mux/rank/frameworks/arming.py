@@ -74,6 +74,13 @@ def unpack(bundle: bytes) -> None:
         _load_package("debugpy", spare)
 
 
+def set_up(bundle: bytes, environ: dict[str, str], module: str, *arguments: Any) -> None:
+    """In a process that an engine has started, and that needs nothing of ours: have it set up."""
+    os.environ.update(environ)
+    unpack(bundle)
+    importlib.import_module(f"dap_mux.rank.frameworks.{module}").set_up(*arguments)
+
+
 def _remove_of(owner: int, folder: Path) -> None:
     """Remove the folder at the end of its own process, not of a forked child."""
     if os.getpid() == owner:

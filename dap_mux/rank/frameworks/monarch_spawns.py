@@ -8,7 +8,7 @@ shipped by value, as hosts of the job need not have dap-mux; what it sets up the
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
@@ -44,21 +44,6 @@ def arm_spawned(proc_mesh: Any, bundle: bytes, environ: dict[str, str]) -> bool:
     if register is None:
         return False
     cloudpickle.register_pickle_by_value(arming)
-    startup = _startup(bundle, environ)
+    startup = partial(arming.set_up, bundle, environ, "monarch_proc", bundle, environ)
     register(lambda: startup)
     return True
-
-
-def _startup(bundle: bytes, environ: dict[str, str]) -> Callable[[], None]:
-    """Return what runs in each proc; it needs nothing of ours there."""
-    unpack = arming.unpack
-
-    def dap_mux_startup() -> None:
-        import os  # noqa: PLC0415
-        from importlib import import_module  # noqa: PLC0415
-
-        os.environ.update(environ)
-        unpack(bundle)
-        import_module("dap_mux.rank.frameworks.monarch_proc").set_up(bundle, environ)
-
-    return dap_mux_startup

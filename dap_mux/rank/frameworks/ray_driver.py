@@ -46,15 +46,10 @@ def setup_hook(
 ) -> Callable[[], None]:
     """Return what workers run at their start; it needs nothing of ours there."""
     cloudpickle.register_pickle_by_value(arming)
-    unpack = arming.unpack
+    set_up = arming.set_up
 
     def dap_mux_setup() -> None:
-        import os  # noqa: PLC0415
-        from importlib import import_module  # noqa: PLC0415
-
-        os.environ.update(environ)
-        unpack(bundle)
-        import_module("dap_mux.rank.frameworks.ray_worker").set_up()
+        set_up(bundle, environ, "ray_worker")
         if users is not None:
             from ray._common.utils import load_class  # noqa: PLC0415
 
