@@ -34,6 +34,7 @@ from dap_mux.rank.dial import ADDRESS, Target, dial, target_of
 from dap_mux.rank.environ import (
     COMM,
     COMM_MODES,
+    DEFAULT_BASE_PORT,
     DEFAULT_LIMIT_S,
     REPLAY,
     TAKE,
@@ -141,7 +142,6 @@ breakpoint_or_usual.__name__ = breakpoint_or_usual.__qualname__ = "breakpoint"
 # The name by which a rank in a Kubernetes pod is reached from outside.
 
 ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
-DEFAULT_PORT = 5678  # of `dap-mux attach k8s:...`
 
 
 def word_of_this_pod(port: int) -> str | None:
@@ -166,7 +166,7 @@ def word_of(environ: Mapping[str, str], hostname: str, namespace: str, port: int
         name = f"job/{name[: -len(index) - 1]}"
     namespace = environ.get("POD_NAMESPACE") or namespace
     where = f"{namespace}/{name}" if namespace else name
-    return f"k8s:{where}" if port == DEFAULT_PORT else f"k8s:{where}:{port}"
+    return f"k8s:{where}" if port == DEFAULT_BASE_PORT else f"k8s:{where}:{port}"
 
 
 # A child that a rank forks, a DataLoader's worker say: it has debugpy's hooks, and no debugpy.

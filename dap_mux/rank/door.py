@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import Any
 
 from dap_mux.rank.dap_message import NoMessage, message_in, missing, respond
-from dap_mux.rank.in_process import hide_from_debugger
+from dap_mux.rank.in_process import start_hidden
 
 BACKLOG = 128
 MAX_OPEN = 6
@@ -158,9 +158,7 @@ class Door:
         with self._deciding:
             self._undecided.append(visitor)
             if len(self._undecided) == 1:
-                decider = threading.Thread(target=self._decide_all, name="dap-mux decision")
-                decider.daemon = True
-                hide_from_debugger(decider).start()
+                start_hidden(self._decide_all, name="dap-mux decision")
 
     def _decide_all(self) -> None:
         """Decide until nobody waits: it may take as long as an adapter takes to start."""

@@ -90,15 +90,15 @@ def _filled(place: Place, other: Place) -> Place:
 
 
 def _read(launcher: Launcher, environ: Mapping[str, str]) -> Place | None:
-    rank = _number(environ, launcher.rank)
-    world_size = _number(environ, launcher.world_size)
+    rank = number_in(environ, launcher.rank)
+    world_size = number_in(environ, launcher.world_size)
     if rank is None or (world_size is not None and rank >= world_size):
         return None  # RANK is a common word: somebody else's is not ours
     return Place(
         rank=rank,
         world_size=world_size,
-        local_rank=_number(environ, launcher.local_rank),
-        local_world_size=_number(environ, launcher.local_world_size),
+        local_rank=number_in(environ, launcher.local_rank),
+        local_world_size=number_in(environ, launcher.local_world_size),
         launcher=launcher.name,
     )
 
@@ -109,7 +109,7 @@ def _of_monarch(environ: Mapping[str, str]) -> Place | None:
     dims = [name[len(MONARCH_SIZE) :] for name in environ if name.startswith(MONARCH_SIZE)]
     coords, rank, world_size = {}, 0, 1
     for dim in dims:
-        at, size = (_number(environ, f"{each}{dim}") for each in (MONARCH_RANK, MONARCH_SIZE))
+        at, size = (number_in(environ, f"{each}{dim}") for each in (MONARCH_RANK, MONARCH_SIZE))
         if at is None or size is None or at >= size:
             return None
         coords[dim] = at
@@ -119,7 +119,8 @@ def _of_monarch(environ: Mapping[str, str]) -> Place | None:
     return Place(rank=rank, world_size=world_size, launcher="Monarch", coords=coords)
 
 
-def _number(environ: Mapping[str, str], name: str) -> int | None:
+def number_in(environ: Mapping[str, str], name: str) -> int | None:
+    """Return what a variable says, if it is a number."""
     text = environ.get(_VARIABLE.sub(lambda inner: environ.get(inner[1], ""), name), "")
     return int(text) if text.isascii() and text.isdigit() else None
 

@@ -8,14 +8,14 @@ import sys
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import Any
 
 import debugpy  # noqa: T100
 
-from dap_mux.rank.injected.attach import child_processes
+from dap_mux.rank.injected.attach import adapter_keeper, child_processes
 
 # The system closes an idle connection after 14 s without an answer; not one with unsent data.
 KEEPALIVE = (("TCP_KEEPIDLE", 5), ("TCP_KEEPINTVL", 3), ("TCP_KEEPCNT", 3))
@@ -169,10 +169,11 @@ def listen_to(source: Source, address: tuple[str, int]) -> None:
     _learn_allowed_silence(source)
 
 
-def hide_from_debugger(thread: threading.Thread) -> threading.Thread:
-    """Of this thread of ours debugpy neither stops nor shows anything."""
+def start_hidden(target: Callable[..., object], *arguments: object, name: str) -> None:
+    """Start a thread of ours, of which debugpy neither stops nor shows anything."""
+    thread = threading.Thread(target=target, args=arguments, name=name, daemon=True)
     vars(thread)["pydev_do_not_trace"] = vars(thread)["is_pydev_daemon_thread"] = True
-    return thread
+    thread.start()
 
 
 def command_processor() -> Any:
@@ -239,12 +240,8 @@ def _run_on() -> None:
     """
     with suppress(Exception):
         child_processes.leave_children_alone()
-    debugger = the_debugger()
-    api = sys.modules["_pydevd_bundle.pydevd_api"].PyDevdAPI()
-    with debugger._main_lock:  # noqa: SLF001
-        debugger.enable_output_redirection(False, False)
-        api.request_disconnect(debugger, resume_threads=True)
-        _drop_messages(debugger.writer)
+    adapter_keeper.run_on(the_debugger())
+    _drop_messages(the_debugger().writer)
 
 
 def _drop_messages(writer: Any) -> None:

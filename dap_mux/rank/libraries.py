@@ -14,6 +14,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeAlias
 
+from dap_mux.rank.environ import number_in
 from dap_mux.rank.pickled_code import keep_file_names
 from dap_mux.rank.ready import RENDEZVOUS, write_ready_file
 from dap_mux.rank.starter import starter_is_gone
@@ -33,12 +34,12 @@ DRIVER_THREADS = ["MainThread", "*Dask-*-Threads*"]
 _joined: set[str] = set()
 
 
-def watch_cluster(module: Any, tell: Callable[[str, int, int], object]) -> None:
+def watch_cluster(module: Any, tell: Tell) -> None:
     """Have a process that starts a cluster (`LocalCluster` and its like) become a rank."""
     _tell_before(module.Cluster, tell)
 
 
-def watch_client(module: Any, tell: Callable[[str, int, int], object]) -> None:
+def watch_client(module: Any, tell: Tell) -> None:
     """Have a client of a cluster become a rank, and wait for the session to join that cluster."""
     _tell_before(module.Client, tell)
     connect = module.Client._start  # noqa: SLF001
@@ -55,7 +56,7 @@ def watch_client(module: Any, tell: Callable[[str, int, int], object]) -> None:
     module.Client._start = start  # noqa: SLF001
 
 
-def _tell_before(kind: Any, tell: Callable[[str, int, int], object]) -> None:
+def _tell_before(kind: Any, tell: Tell) -> None:
     initialize = kind.__init__
 
     @functools.wraps(initialize)
@@ -129,8 +130,8 @@ def _watch_torch(module: Any, tell: Tell) -> None:
     def given(arguments: dict[str, Any]) -> _Given:
         rank, size = arguments.get("rank", -1), arguments.get("world_size", -1)
         return _both(
-            _number(os.environ.get("RANK")) if rank in (None, -1) else rank,
-            _number(os.environ.get("WORLD_SIZE")) if size in (None, -1) else size,
+            number_in(os.environ, "RANK") if rank in (None, -1) else rank,
+            number_in(os.environ, "WORLD_SIZE") if size in (None, -1) else size,
         )
 
     def known() -> _Given:
@@ -194,16 +195,11 @@ def _watch_ray(module: Any, tell: Callable[[Any, str], Any]) -> None:
     module._post_init_hooks.append(name_our_hook)  # noqa: SLF001
 
 
-def _watch_monarch(module: Any, tell: Callable[[Any], Any]) -> None:
-    """Watch the module by which a driver of Monarch spawns procs."""
-    tell(module)
-
-
 _WATCH: dict[str, Callable[[Any, Any], None]] = {
     "distributed.client": watch_client,
     "distributed.deploy.cluster": watch_cluster,
     "jax.distributed": _watch_jax,
-    MONARCH: _watch_monarch,
+    MONARCH: lambda module, tell: tell(module),  # by which a driver spawns procs
     "mpi4py.MPI": _watch_mpi,
     RAY: _watch_ray,
     "torch.distributed.distributed_c10d": _watch_torch,
@@ -252,7 +248,3 @@ def _both(rank: object, size: object) -> _Given:
     if isinstance(rank, int) and isinstance(size, int) and 0 <= rank < size:
         return int(rank), int(size)
     return None
-
-
-def _number(text: str | None) -> int:
-    return int(text) if text is not None and text.isascii() and text.isdigit() else -1

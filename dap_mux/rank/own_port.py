@@ -28,9 +28,9 @@ from dap_mux.rank.in_process import (
     Connection,
     Source,
     command_processor,
-    hide_from_debugger,
     keep_alive,
     listen_to,
+    start_hidden,
     the_debugger,
 )
 from dap_mux.rank.injected.attach import adapter_keeper
@@ -206,9 +206,7 @@ class OwnPort(Source):
     def start(self) -> None:
         """Accept connections from now on; raises OSError if somebody else has the port."""
         self._door.open()
-        thread = threading.Thread(target=self._serve, args=[self._door], name="dap-mux port")
-        thread.daemon = True
-        hide_from_debugger(thread).start()
+        start_hidden(self._serve, self._door, name="dap-mux port")
 
     def _serve(self, door: Door) -> None:
         self.ready.wait()

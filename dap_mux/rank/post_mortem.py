@@ -15,7 +15,7 @@ from typing import Any
 
 import debugpy  # noqa: T100
 
-from dap_mux.rank.black_box import BlackBox, entries, is_library
+from dap_mux.rank.black_box import BlackBox, entries, is_library, message_of
 from dap_mux.rank.debugger_wait import visits, wait_for_debugger
 from dap_mux.rank.environ import POST_MORTEM, Hold, Place
 from dap_mux.rank.hidden_frames import HIDDEN, users_part
@@ -338,9 +338,6 @@ def _name_and_place(error: BaseException, trace: TracebackType) -> str:
 def _in_short(error: BaseException, trace: TracebackType) -> str:
     """`ValueError: no (train.py, line 41)`, on one line."""
     *_, last = entries(trace)
-    try:
-        text = " ".join(str(error).split())[:MAX_TEXT]
-    except Exception:  # noqa: BLE001  (the user's own __str__)
-        text = ""
+    text = " ".join(message_of(error).split())[:MAX_TEXT]
     where = f"{Path(last.tb_frame.f_code.co_filename).name}, line {last.tb_lineno}"
     return f"{type(error).__name__}{': ' if text else ''}{text} ({where})"

@@ -19,7 +19,7 @@ from traceback import walk_stack
 from types import FrameType
 from typing import Any, Final
 
-from dap_mux.rank.in_process import hide_from_debugger
+from dap_mux.rank.in_process import start_hidden
 from dap_mux.rank.injected.evidence.stacks import no_collection
 from dap_mux.rank.ready import STACKS
 from dap_mux.rank.redaction import redacted
@@ -47,8 +47,7 @@ def answer_looks(beside: Path) -> None:
         door.close()
         return
     os.register_at_fork(after_in_child=door.close)
-    thread = threading.Thread(target=_serve, args=[door], name="dap-mux stacks", daemon=True)
-    hide_from_debugger(thread).start()
+    start_hidden(_serve, door, name="dap-mux stacks")
 
 
 def _serve(door: socket.socket) -> None:

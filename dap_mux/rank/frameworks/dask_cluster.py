@@ -173,7 +173,7 @@ class Cluster:
         if self._reported is None and self._reports.keys() < workers.keys():
             return  # they are numbered by name once all are there
         ranks = self._ranks.workers(workers, self._reports, self._scheduler, time.monotonic())
-        for text in self._ranks.notices():
+        for text in self._ranks.notices:
             self._tell(text)
         if ranks != self._reported:
             self._reported = ranks

@@ -35,19 +35,13 @@ class DaskRanks:
         self._numbers: dict[str, int] = {}
         self._records: dict[str, dict[str, Any]] = {}
         self._lost: dict[str, float] = {}
-        self._notices: dict[str, None] = {}
-        self._told = 0
-
-    def notices(self) -> list[str]:
-        """Return new messages for the user; each is given out once."""
-        new = list(self._notices)[self._told :]
-        self._told = len(self._notices)
-        return new
+        self.notices: dict[str, None] = {}
+        """Messages for the user, in order."""
 
     def scheduler(self, address: str, report: Report) -> list[dict[str, Any]]:
         """Return the rank of the scheduler; none where it cannot be debugged."""
         if report.get("problem"):
-            self._notices[f"the scheduler cannot be debugged: {report['problem']}"] = None
+            self.notices[f"the scheduler cannot be debugged: {report['problem']}"] = None
         return [self._record(SCHEDULER, 0, address, report)] if report.get("port") else []
 
     def workers(
@@ -88,7 +82,7 @@ class DaskRanks:
     def _take(self, slot: str, address: str, worker: Mapping[str, Any], report: Report) -> None:
         if report.get("problem"):
             name = worker.get("name", address)
-            self._notices[f"worker {name} cannot be debugged: {report['problem']}"] = None
+            self.notices[f"worker {name} cannot be debugged: {report['problem']}"] = None
             self._records.pop(slot, None)
         else:
             self._records[slot] = self._record(GROUP, self._numbers[slot], address, report)
@@ -127,7 +121,7 @@ class DaskRanks:
                 text = (
                     f"{_name(one)} runs in the process of {_name(process)}, and is debugged there"
                 )
-                self._notices[text] = None
+                self.notices[text] = None
 
 
 _NANNY = "nanny "

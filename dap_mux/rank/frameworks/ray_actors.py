@@ -32,7 +32,6 @@ class Actors:
 
     def __init__(self, debugpy: str) -> None:
         cloudpickle.register_pickle_by_value(arming)
-        self.notices: set[str] = set()
         self._worker = ray._private.worker.global_worker  # noqa: SLF001
         self._accessor = ray._private.state.state._connect_and_get_accessor()  # noqa: SLF001
         self._bundle = ray.put(arming.rank_bundle(debugpy))

@@ -87,15 +87,11 @@ def _wait_for_end(left: threading.Event) -> None:
 def _follow(actors: Any, left: threading.Event) -> bool:
     """Report the ranks whenever they change; False once the cluster does not respond any more."""
     last: list[dict[str, Any]] | None = None
-    told: set[str] = set()
     while not left.is_set():
         try:
             present = actors.look()
         except Exception:  # noqa: BLE001  (Ray raises whatever its parts raise)
             return False
-        for notice in actors.notices - told:
-            lines.report(notice=notice)
-        told |= actors.notices
         if present != last:
             lines.report(ranks=present)
             last = present

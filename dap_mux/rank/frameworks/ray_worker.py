@@ -102,7 +102,7 @@ _EXECUTOR = "actor_method_executor"
 
 def trace_methods() -> None:
     """From now on every method of an actor is traced, in whichever thread it runs."""
-    manager = ray._private.worker.global_worker.function_actor_manager  # noqa: SLF001
+    manager = _worker().function_actor_manager
     if _MAKE in vars(manager):
         return
     make: Callable[..., Any] = getattr(manager, _MAKE)

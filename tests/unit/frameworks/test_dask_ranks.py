@@ -87,11 +87,10 @@ def test_a_process_is_one_rank() -> None:
     one = {"port": 5000, "pid": 7, "machine": HERE}
     found = known.workers(present, reports(present, pid=7), known.scheduler("tcp://h:1", one), 0)
     assert ranks(found, "group", "rank") == [("dask", 0)]
-    assert known.notices() == [
+    assert [*known.notices] == [
         "dask:1 runs in the process of dask:0, and is debugged there",
         "scheduler:0 runs in the process of dask:0, and is debugged there",
     ]
-    assert known.notices() == []
 
 
 def test_what_runs_in_the_driver_is_debugged_there() -> None:
@@ -119,7 +118,7 @@ def test_a_worker_that_cannot_be_debugged_is_told() -> None:
     found = reports(present)
     found["tcp://10.0.0.1:1"].update(port=0, problem="it has no debugpy")
     assert ranks(known.workers(present, found, [], 0), "rank") == [(1,)]
-    assert known.notices() == ["worker a cannot be debugged: it has no debugpy"]
+    assert [*known.notices] == ["worker a cannot be debugged: it has no debugpy"]
 
 
 def test_threads_of_tasks_are_those_of_the_workers_executors() -> None:

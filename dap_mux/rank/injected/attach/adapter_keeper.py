@@ -120,19 +120,12 @@ class Keeper:
             if self._debugger.pydb_disposed or sys.is_finalizing():
                 break  # it is the process that ends
             try:
-                self._run_on()
+                run_on(self._debugger)
                 self._start()
             except Exception:  # noqa: BLE001,S112  (the port is not free yet, say)
                 continue
             return
         give_up()
-
-    def _run_on(self) -> None:
-        """Do as debugpy does at a `disconnect`: remove all breakpoints, and continue."""
-        api = import_module("_pydevd_bundle.pydevd_api").PyDevdAPI()
-        with self._debugger._main_lock:  # noqa: SLF001
-            self._debugger.enable_output_redirection(False, False)
-            api.request_disconnect(self._debugger, resume_threads=True)
 
     def _start(self) -> None:
         """Start an adapter, and connect to it."""
@@ -191,6 +184,14 @@ class Keeper:
             with suppress(OSError):
                 if folder.name.isdigit() and token in (folder / "cmdline").read_bytes():
                     os.kill(int(folder.name), 9)
+
+
+def run_on(debugger: Any) -> None:
+    """Do as debugpy does at a `disconnect`: remove all breakpoints, and continue."""
+    api = import_module("_pydevd_bundle.pydevd_api").PyDevdAPI()
+    with debugger._main_lock:  # noqa: SLF001
+        debugger.enable_output_redirection(False, False)
+        api.request_disconnect(debugger, resume_threads=True)
 
 
 def started(spawn: Callable[[int], None]) -> tuple[str, int]:
