@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import asyncio
 import signal
-import subprocess
 import sys
 from pathlib import Path
 
@@ -225,11 +224,3 @@ async def test_wrong_usage(start: Start, script: Path, words: list[str], complai
     agent = await start(*words, ready=False)
     assert await agent.ends() == 2
     assert complaint in agent.text()
-
-
-def test_importing_the_package_loads_no_debugger() -> None:
-    look = (
-        "import sys, dap_mux; print([m for m in sys.modules if 'debugpy' in m or 'dap_mux.' in m])"
-    )
-    ran = subprocess.run([sys.executable, "-c", look], capture_output=True, text=True, check=True)
-    assert ran.stdout.strip() == "[]"

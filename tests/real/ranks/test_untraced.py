@@ -122,8 +122,8 @@ async def test_a_session_leaves_a_rank_untraced(start_ranks: StartRanks, files: 
     assert await rank.ended() == 0
 
 
-PDB = """\
-import io, pdb, sys, time, traceback
+LISTENS = """\
+import io, os, pdb, sys, threading, time, traceback
 import dap_mux
 
 dap_mux.listen(port=0)
@@ -133,6 +133,8 @@ def untracing():
     names = [frame.f_code.co_name for stack in stacks for frame, _ in stack]
     return "_untrace_stragglers" in names
 
+"""
+PDB = """\
 class Slow(io.StringIO):
     def write(self, text):
         while untracing():
@@ -144,19 +146,7 @@ first = 1
 second = 2
 third = 3
 """
-
-
 HOOK = """\
-import io, os, pdb, sys, threading, time, traceback
-import dap_mux
-
-dap_mux.listen(port=0)
-
-def untracing():
-    stacks = map(traceback.walk_stack, sys._current_frames().values())
-    names = [frame.f_code.co_name for stack in stacks for frame, _ in stack]
-    return "_untrace_stragglers" in names
-
 def tell():
     while untracing():
         time.sleep(0.01)
@@ -179,7 +169,7 @@ third = 3
 @pytest.mark.parametrize("program", [PDB, HOOK], ids=["about to begin", "in a function"])
 async def test_a_pdb_of_the_programs_own_stays(python: Python, program: str) -> None:
     """It has begun while threads were still looked after that debugpy had traced before."""
-    agent = await python(program)
+    agent = await python(LISTENS + program)
     assert await agent.ends() == 0, agent.text()
     assert [line for line in agent.text().splitlines() if line.startswith("->")] == [
         "-> first = 1",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import queue
 import socket
+import sys
 from collections.abc import Iterator
 from importlib import import_module
 from types import SimpleNamespace
@@ -48,6 +49,14 @@ def debugger(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     with socket.socket() as sock:
         db.writer = Writer(sock)
         yield db
+
+
+@pytest.fixture
+def memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A place where a rank keeps what it was sent, in a process without debugpy."""
+    kept = SimpleNamespace()
+    pydevd = SimpleNamespace(get_global_debugger=lambda: kept)
+    monkeypatch.setitem(sys.modules, "pydevd", pydevd)
 
 
 class Writer(SimpleNamespace):

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import sys
 from array import array
 from base64 import b64decode
-from types import ModuleType, SimpleNamespace
 from typing import Any, Final
 
 import numpy as np
@@ -19,16 +17,8 @@ from dap_mux.rank.injected import array_view, source_of
 SOURCES: Final = {name: source_of(name) for name in ("array_view", "tensor_summary")}
 # On a busy machine a large array takes longer than a user may wait for it.
 PATIENT: Final = SOURCES["array_view"].replace(f"\nWITHIN = {array_view.WITHIN} ", "\nWITHIN = 60 ")
+pytestmark = pytest.mark.usefixtures("memory")
 BUNDLE: Final = Bundle("array_view", {**SOURCES, "array_view": PATIENT})
-
-
-@pytest.fixture(autouse=True)
-def debugger(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where a rank keeps what it was sent."""
-    kept = SimpleNamespace()
-    pydevd = ModuleType("pydevd")
-    vars(pydevd)["get_global_debugger"] = lambda: kept
-    monkeypatch.setitem(sys.modules, "pydevd", pydevd)
 
 
 def told(value: Any, **asked: Any) -> Any:

@@ -309,7 +309,6 @@ def test_the_exception_in_whose_handler_a_thread_is(
     assert scene.waiting("handler").handling == told
 
 
-@pytest.mark.skipif(sys.version_info < (3, 10), reason="only `except` is seen in the source")
 def test_an_exception_that_leaves_a_with(scene: Scene) -> None:
     class Slow:
         def __enter__(self) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
-from types import ModuleType, SimpleNamespace
 from typing import Any, Final
 
 import numpy as np
@@ -13,6 +11,7 @@ import pytest
 from dap_mux.pure.remote import PYTHON, Bundle
 from dap_mux.rank.injected import source_of
 
+pytestmark = pytest.mark.usefixtures("memory")
 MODULES: Final = ("local_values", "tensor_summary")
 BUNDLE: Final = Bundle("local_values", {name: source_of(name) for name in MODULES})
 
@@ -43,15 +42,6 @@ class EvilArray(np.ndarray):  # type: ignore[misc]
     @property
     def dtype(self) -> Any:
         raise SystemExit
-
-
-@pytest.fixture(autouse=True)
-def debugger(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where a rank keeps what it was sent."""
-    kept = SimpleNamespace()
-    pydevd = ModuleType("pydevd")
-    vars(pydevd)["get_global_debugger"] = lambda: kept
-    monkeypatch.setitem(sys.modules, "pydevd", pydevd)
 
 
 def told(*, bring: bool = True, **values: Any) -> Any:

@@ -76,7 +76,6 @@ def test_a_value(text: str, value: object) -> None:
     assert value_of(node(text), Slotted().frame()) == value
 
 
-@pytest.mark.skipif(sys.version_info < (3, 9), reason="its syntax has another form")
 @pytest.mark.parametrize(
     ("text", "value"),
     [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import sys
 import threading
 from collections.abc import Iterator
@@ -310,7 +309,3 @@ def test_a_value_that_jax_is_tracing_has_its_shape() -> None:
     tracer = ArrayImpl((4, 2))
     del tracer.addressable_shards
     assert repr(seen(tracer)) == "ArrayImpl[4, 2] float32"
-
-
-def test_ranks_of_python_38_can_read_it() -> None:
-    ast.parse(SOURCE, feature_version=(3, 8))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import sys
 import threading
@@ -138,7 +137,3 @@ def test_the_function_around_a_line() -> None:
     number = at("in helper")
     assert function_at(HERE, number) == ("helper", number - 1, number)
     assert function_at(HERE, 1) is None
-
-
-def test_ranks_of_python_38_can_read_it() -> None:
-    ast.parse(Path(torch_state.__file__).read_text("utf-8"), feature_version=(3, 8))

@@ -73,11 +73,17 @@ def test_a_torch_without_distributed_is_left_alone(tmp_path: Path) -> None:
     assert output(tmp_path, "") == ["goes on None True"]
 
 
-def test_an_mpi4py_that_is_too_old_is_named_and_the_program_goes_on(tmp_path: Path) -> None:
+@pytest.fixture
+def old_mpi4py(tmp_path: Path) -> Path:
+    """The folder of an mpi4py that is too old."""
     (tmp_path / "mpi4py").mkdir()
     (tmp_path / "mpi4py" / "__init__.py").write_text('__version__ = "1.0"')
     (tmp_path / "mpi4py" / "MPI.py").write_text("class Request: pass\nIN_PLACE = None")
-    said, after = output(tmp_path, "import mpi4py.MPI")
+    return tmp_path
+
+
+def test_an_mpi4py_that_is_too_old_is_named_and_the_program_goes_on(old_mpi4py: Path) -> None:
+    said, after = output(old_mpi4py, "import mpi4py.MPI")
     assert said.startswith("records no calls with mpi4py 1.0: AttributeError:")
     assert after == "goes on None True"
 
@@ -90,11 +96,8 @@ def test_a_watch_that_comes_while_torch_is_looked_for_begins_once_it_is_there(
     assert said.startswith("records no communication calls with torch 1.0: AttributeError:")
 
 
-def test_a_watch_that_comes_while_mpi4py_is_looked_for_begins_too(tmp_path: Path) -> None:
-    (tmp_path / "mpi4py").mkdir()
-    (tmp_path / "mpi4py" / "__init__.py").write_text('__version__ = "1.0"')
-    (tmp_path / "mpi4py" / "MPI.py").write_text("class Request: pass\nIN_PLACE = None")
-    (said,) = output(tmp_path, "import mpi4py.MPI", LATE, "mpi4py.MPI")
+def test_a_watch_that_comes_while_mpi4py_is_looked_for_begins_too(old_mpi4py: Path) -> None:
+    (said,) = output(old_mpi4py, "import mpi4py.MPI", LATE, "mpi4py.MPI")
     assert said.startswith("records no calls with mpi4py 1.0: AttributeError:")
 
 
