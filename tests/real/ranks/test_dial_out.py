@@ -14,8 +14,9 @@ import pytest
 from dap_mux.client import DapClient
 from tests.real.driving import joined
 from tests.support.processes import proc_net
-from tests.support.processes.callers import Caller, callers, told_by
+from tests.support.processes.callers import callers, told_by
 from tests.support.processes.commands import LIMIT, Command, Json, User, bodies, line_of, listed
+from tests.support.processes.ranks import Rank
 from tests.support.processes.run_command import COUNT, LAUNCH, log, resume
 from tests.support.processes.waiting import until
 
@@ -122,11 +123,11 @@ class Scene:
         await listed(client, "state", *["stopped"] * RANKS)
         return client
 
-    async def all_run_on(self, ranks: list[Caller] | None = None) -> None:
+    async def all_run_on(self, ranks: list[Rank] | None = None) -> None:
         """Without a debugger, within the time that is promised."""
         before = {rank.rank: rank.output.count("beat") for rank in self.ranks}
 
-        def runs_on(rank: Caller) -> bool:
+        def runs_on(rank: Rank) -> bool:
             return rank.output.count("beat") > before[rank.rank] + 2
 
         wanted = ranks or self.ranks
@@ -136,8 +137,8 @@ class Scene:
         """The job ends as it should."""
         self.go.touch()
         for rank in self.ranks:
-            if rank.process.returncode is None:
-                assert await rank.ends() == 0, rank.output
+            if rank.running:
+                assert await rank.ended() == 0, rank.output
 
 
 @pytest.fixture
@@ -190,7 +191,7 @@ async def test_the_session_killed_lets_all_run_on_and_the_next_one_gets_them(sce
 
 async def test_a_killed_rank_is_gone_and_the_others_notice_nothing(scene: Scene) -> None:
     scene.ranks[2].process.send_signal(signal.SIGKILL)
-    await scene.ranks[2].ends()
+    await scene.ranks[2].ended()
     await listed(scene.client, "state", "stopped", "stopped", "exited", "stopped")
     # whichever stopped first has the focus; a thread beside it would step alone
     focused = await scene.client.request("focus", {"rank": 0}, timeout=LIMIT)
@@ -207,7 +208,7 @@ async def test_a_rank_that_comes_late_waits_for_its_breakpoints(scene: Scene) ->
     """And an elastic restart of rank 2 has its row again."""
     old = (await listed(scene.client, "rank", *range(RANKS)))[2]
     scene.ranks[2].process.send_signal(signal.SIGKILL)
-    await scene.ranks[2].ends()
+    await scene.ranks[2].ended()
     # Known to be gone: `list` would show the old one as stopped until the session has seen that.
     await listed(scene.client, "state", "stopped", "stopped", "exited", "stopped")
     (new,) = await callers(scene.user, [2], scene.script, scene.told, arguments=[str(scene.go)])
@@ -231,7 +232,7 @@ async def test_processes_without_a_number_and_with_another_ones(user: User) -> N
     await listed(client, "state", "running", "waiting")
     brief = {**told, "DAP_MUX_DIAL_TIMEOUT": "10"}  # the session has to say no meanwhile
     (same,) = await callers(user, [0], script, brief, arguments=[str(go)])
-    assert await same.ends() == 125
+    assert await same.ended() == 125
     assert (
         f"rank 0 of group job is connected already: process {first.process.pid} on " in same.output
     )
@@ -245,7 +246,7 @@ async def test_processes_without_a_number_and_with_another_ones(user: User) -> N
     )
     await client.disconnect()
     go.touch()
-    assert [await first.ends(), await second.ends()] == [0, 0]
+    assert [await first.ended(), await second.ended()] == [0, 0]
     assert (await attach.ends()).code == 0
 
 
@@ -271,7 +272,7 @@ async def test_a_wrong_token_is_refused_by_either_side(user: User) -> None:
     script = user.script("print('has run')\n")
     bad = {**told, "DAP_MUX_DIAL_TOKEN_FILE": str(wrong)}
     (rank,) = await callers(user, [0], script, bad)
-    assert await rank.ends() == 125
+    assert await rank.ended() == 125
     assert "the rank and the session have different tokens" in rank.output
     assert "has run" not in rank.output
     await attach.says("the rank and the session have different tokens")
@@ -343,7 +344,7 @@ async def test_nobody_takes_the_call(user: User) -> None:
         "DAP_MUX_DIAL_TIMEOUT": "3",
     }
     (rank,) = await callers(user, [0], user.script("print('has run')\n"), told)
-    assert await rank.ends() == 125
+    assert await rank.ended() == 125
     assert f"connects to the debug session at 127.0.0.1:{port}" in rank.output
     assert "within 3 s: " in rank.output
     assert "refused" in rank.output
@@ -367,6 +368,6 @@ async def test_variables_that_make_no_sense(
     user: User, variables: dict[str, str], why: str
 ) -> None:
     (rank,) = await callers(user, [0], user.script("print('has run')\n"), variables)
-    assert await rank.ends() == 125
+    assert await rank.ended() == 125
     assert why in rank.output
     assert "Traceback" not in rank.output

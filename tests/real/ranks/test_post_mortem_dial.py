@@ -38,6 +38,6 @@ async def test_the_session_is_killed_there_and_the_next_one_still_finds_it(user:
     (answer,) = (await client.request("cast", asked, timeout=LIMIT))["results"]
     assert answer["value"] == "2.5"
     await client.disconnect()
-    assert await rank.ends() == 1
+    assert await rank.ended() == 1
     assert "ValueError: 2.5" in rank.output
     assert (await second.ends()).code == 0

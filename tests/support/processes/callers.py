@@ -4,43 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import re
-import signal
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
-from pathlib import Path
 
 from dap_mux.client import DapClient
 from dap_mux.shell.reverse_connections import proof
 from tests.support.processes.commands import LIMIT, Command, User
+from tests.support.processes.ranks import HOST, Rank
 
-HOST = "127.0.0.1"
 TOKEN = "t" * 43
 TOLD = re.compile(r"(DAP_MUX_DIAL)=(\S+) (DAP_MUX_DIAL_TOKEN_FILE)=(\S+)")
-
-
-@dataclass
-class Caller:
-    """One rank's process."""
-
-    rank: int
-    process: asyncio.subprocess.Process
-    log: Path
-
-    @property
-    def output(self) -> str:
-        """What it has written so far, both streams."""
-        return self.log.read_text("utf-8", errors="replace")
-
-    async def ends(self, *, within: float = LIMIT) -> int:
-        """Wait for its end; the exit code, -n for signal n. Too late: it tells where it stands."""
-        try:
-            return await asyncio.wait_for(self.process.wait(), within)
-        except asyncio.TimeoutError:
-            self.process.send_signal(signal.SIGABRT)
-            await self.process.wait()
-            raise AssertionError(f"rank {self.rank} still ran: {self.output[-6000:]}") from None
 
 
 async def told_by(attach: Command) -> dict[str, str]:
@@ -59,7 +33,7 @@ async def callers(
     *options: str,
     arguments: Sequence[str] = (),
     world: int = 4,
-) -> list[Caller]:
+) -> list[Rank]:
     """Start these ranks of `script`; they end with the test, for they are the user's."""
     return [
         await _caller(user, rank, [*options, script, *arguments], told, world) for rank in ranks
@@ -68,7 +42,7 @@ async def callers(
 
 async def _caller(
     user: User, rank: int, words: Sequence[str], told: Mapping[str, str], world: int
-) -> Caller:
+) -> Rank:
     log = user.folder / f"caller-{rank}.log"
     numbers = {"RANK": str(rank), "WORLD_SIZE": str(world)} if rank >= 0 else {}
     with log.open("ab") as out:
@@ -79,7 +53,6 @@ async def _caller(
                 **user.environ,
                 **numbers,
                 "PYTHONUNBUFFERED": "1",
-                "PYTHONFAULTHANDLER": "1",
                 **told,
             },
             stdin=asyncio.subprocess.DEVNULL,
@@ -88,7 +61,7 @@ async def _caller(
             start_new_session=True,
         )
     user.others.append(process)
-    return Caller(rank, process, log)
+    return Rank(rank, 0, process, log)
 
 
 @asynccontextmanager
