@@ -181,9 +181,9 @@ async def test_replies_that_are_not_as_they_should_be(
 
 async def test_a_rank_that_holds_its_gil_in_c(start_ranks: StartRanks, done: Path) -> None:
     """Its debugger cannot answer either: named in merged answers, never taken for dead."""
-    program = script("hang_with_gil")
+    program = script("hang_one")
     count = line_of(program, "count")
-    ranks = await start_ranks(4, program, wait=False, arguments=[str(done)])
+    ranks = await start_ranks(4, program, wait=False, arguments=[str(done), "with the GIL"])
     async with driving(ranks) as driver:
         await driver.until(lambda e: all(e[rank]["state"] == "running" for rank in (0, 1, 3)))
         await until(lambda: "hangs" in ranks[2].output, within=LIMIT, what="rank 2 hangs")

@@ -116,6 +116,17 @@ async def attach(agent: Agent, *, just_my_code: bool = True, **handshake: Any) -
     return client
 
 
+async def stopped_stack(client: DapClient) -> tuple[str, list[tuple[str, str, int]], int]:
+    """Reason, frames as (name, file, line) and thread of the next stop."""
+    stop = await client.wait_event("stopped", timeout=START_UP)
+    trace = await client.request("stackTrace", {"threadId": stop["threadId"]}, timeout=START_UP)
+    frames = [
+        (frame["name"], Path(frame["source"]["path"]).name, frame["line"])
+        for frame in trace["stackFrames"]
+    ]
+    return stop["reason"], frames, stop["threadId"]
+
+
 async def attach_again(agent: Agent) -> DapClient:
     """Attach once the adapter has let go of the debugger before us: the rank runs on earlier."""
     with anyio.fail_after(START_UP):

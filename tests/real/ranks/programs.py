@@ -11,7 +11,7 @@ import anyio
 import pytest
 
 from dap_mux.client import DapClient
-from tests.real.ranks.agents import START_UP, Agent, processes
+from tests.real.ranks.agents import START_UP, Agent, processes, stopped_stack
 
 Python = Callable[..., Awaitable[Agent]]
 
@@ -44,10 +44,8 @@ async def listening(agent: Agent) -> Agent:
 
 async def top_frame(client: DapClient) -> tuple[str, int, int]:
     """Function, line and thread of the next stop."""
-    stop = await client.wait_event("stopped", timeout=START_UP)
-    trace = await client.request("stackTrace", {"threadId": stop["threadId"]}, timeout=START_UP)
-    frame = trace["stackFrames"][0]
-    return frame["name"], frame["line"], stop["threadId"]
+    _, [(name, _, line), *_], thread = await stopped_stack(client)
+    return name, line, thread
 
 
 async def says(agent: Agent, words: str) -> None:

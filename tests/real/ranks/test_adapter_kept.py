@@ -65,35 +65,33 @@ def _hang_up_thrice(port: int) -> None:
 
 
 async def given_ours(driver: Driver, rank: Rank) -> int:
-    """Rank 0 loses its adapter while it is attached; return the pid of the next one."""
+    """A rank loses its adapter while it is attached; return the pid of the next one."""
     adapter = proc_net.listener(rank.port)
     assert adapter
     os.kill(adapter, signal.SIGKILL)
-    await driver.until(lambda e: e[0]["state"] == "lost", within=LIMIT, what="lost")
-    await driver.until(lambda e: e[0]["line"] == COUNT, within=LIMIT, what="back")
+    await lost_and_back(driver, rank.rank)
     return proc_net.listener(rank.port) or 0
 
 
+async def lost_and_back(driver: Driver, rank: int = 0) -> None:
+    await driver.until(lambda e: e[rank]["state"] == "lost", within=LIMIT, what="lost")
+    await driver.until(lambda e: e[rank]["line"] == COUNT, within=LIMIT, what="back")
+
+
 @pytest.mark.heavy
-async def test_an_adapter_ends_again_and_again(start_ranks: StartRanks, tmp_path: Path) -> None:
+async def test_an_adapter_ends_again_and_again(start_ranks: StartRanks, done: Path) -> None:
     """The rank runs on each time, is attached again, and stops with the others."""
-    done = tmp_path / "done"
     ranks = await start_ranks(2, COUNTING, arguments=[str(done)])
     async with driving(ranks, {COUNTING: [COUNT]}, settings=EAGER, stopped=COUNT) as driver:
         for _ in range(3):
-            adapter = proc_net.listener(ranks[1].port)
-            assert adapter
-            os.kill(adapter, signal.SIGKILL)
-            await driver.until(lambda e: e[1]["state"] == "lost", within=LIMIT, what="lost")
-            await driver.until(lambda e: e[1]["line"] == COUNT, within=LIMIT, what="back")
+            await given_ours(driver, ranks[1])
         await steps_on(driver, 0, [0, 1])
         await driver.ends_well(ranks, done)
 
 
 @pytest.mark.heavy
-async def test_an_adapter_accepts_nobody(start_ranks: StartRanks, tmp_path: Path) -> None:
+async def test_an_adapter_accepts_nobody(start_ranks: StartRanks, done: Path) -> None:
     """Nobody is attached, and who comes waits: the rank sees it and has a new adapter, a better."""
-    done = tmp_path / "done"
     (rank,) = await start_ranks(1, COUNTING, arguments=[str(done)])
     async with driving([rank.port], settings=EAGER) as driver:
         await driver.live(1, within=LIMIT)
@@ -112,9 +110,11 @@ async def test_an_adapter_accepts_nobody(start_ranks: StartRanks, tmp_path: Path
         await third.ends_well([rank], done)
 
 
-async def test_a_session_takes_its_own_place(start_ranks: StartRanks, tmp_path: Path) -> None:
+async def test_a_session_takes_its_own_place(
+    start_ranks: StartRanks, tmp_path: Path, done: Path
+) -> None:
     """Its connection has broken, and the rank is never told: it is attached again all the same."""
-    done, logs = tmp_path / "done", tmp_path / "logs"
+    logs = tmp_path / "logs"
     logs.mkdir()
     env = {"DEBUGPY_LOG_DIR": str(logs)}
     (rank,) = await start_ranks(1, COUNTING, arguments=[str(done)], env=env)
@@ -124,8 +124,7 @@ async def test_a_session_takes_its_own_place(start_ranks: StartRanks, tmp_path: 
     ):
         adapter = await given_ours(driver, rank)
         await tunnel.fail(Orphan())
-        await driver.until(lambda e: e[0]["state"] == "lost", within=LIMIT, what="lost")
-        await driver.until(lambda e: e[0]["line"] == COUNT, within=LIMIT, what="back")
+        await lost_and_back(driver)
         assert proc_net.listener(rank.port) == adapter
         await tunnel.heal()
         await steps_on(driver, 0, [0])
@@ -135,9 +134,8 @@ async def test_a_session_takes_its_own_place(start_ranks: StartRanks, tmp_path: 
     assert key not in (logs / f"debugpy.adapter-{adapter}.log").read_text("utf-8")
 
 
-async def test_no_other_debugger_takes_its_place(start_ranks: StartRanks, tmp_path: Path) -> None:
+async def test_no_other_debugger_takes_its_place(start_ranks: StartRanks, done: Path) -> None:
     """Another session, and clients with no key or a wrong one, are refused as ever."""
-    done = tmp_path / "done"
     (rank,) = await start_ranks(1, COUNTING, arguments=[str(done)])
     async with driving([rank.port], {COUNTING: [COUNT]}, settings=EAGER, stopped=COUNT) as driver:
         await given_ours(driver, rank)
@@ -155,9 +153,8 @@ async def test_no_other_debugger_takes_its_place(start_ranks: StartRanks, tmp_pa
 
 
 @pytest.mark.heavy
-async def test_an_adapter_does_not_let_go(start_ranks: StartRanks, tmp_path: Path) -> None:
+async def test_an_adapter_does_not_let_go(start_ranks: StartRanks, done: Path) -> None:
     """It waits for a rank that hangs while the session comes back: it ends, and is replaced."""
-    done = tmp_path / "done"
     (rank,) = await start_ranks(1, COUNTING, arguments=[str(done)])
     async with (
         proxied(rank.port) as tunnel,

@@ -18,11 +18,13 @@ import anyio
 import pytest
 
 from dap_mux.client import ConnectionLost, DapClient, RequestFailed
+from dap_mux.pure.protocol.messages import encode_frame
 from dap_mux.rank.in_process import SESSION
 from tests.conftest import rounds
 from tests.real.driving import COUNT, COUNTING, Driver, driving
 from tests.real.faults.test_ranks_come_and_go import EAGER, steps_on
 from tests.real.ranks.agents import Agent, Start, attach, attach_again
+from tests.real.ranks.test_adapter_kept import lost_and_back
 from tests.support.faults import Orphan, proxied
 from tests.support.hosts.private_network import possible, private_network
 from tests.support.processes import proc_net
@@ -33,11 +35,6 @@ pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.timeout(120)]
 LIMIT: Final = 60.0  # s
 BUSY: Final = "already being debugged"
 STRANGERS: Final = 100  # at a time: a full backlog delays connections by seconds
-
-
-@pytest.fixture
-def done(tmp_path: Path) -> Path:
-    return tmp_path / "done"
 
 
 @pytest.fixture
@@ -58,6 +55,12 @@ def children(agent: Agent) -> list[int]:
             if b"--server-access-token" in words and port in words:
                 found.append(int(folder.name))
     return found
+
+
+def initialize(arguments: dict[str, Any]) -> bytes:
+    """The first request of a connection, as it is sent."""
+    request = {"seq": 1, "type": "request", "command": "initialize", "arguments": arguments}
+    return encode_frame(json.dumps(request).encode())
 
 
 async def no_adapter(agent: Agent) -> None:
@@ -212,8 +215,7 @@ async def test_a_session_takes_its_own_place(rank: Agent, done: Path) -> None:
     ):
         for _ in range(3):
             await tunnel.fail(Orphan())
-            await driver.until(lambda e: e[0]["state"] == "lost", within=LIMIT, what="lost")
-            await driver.until(lambda e: e[0]["line"] == COUNT, within=LIMIT, what="back")
+            await lost_and_back(driver)
         await tunnel.heal()
         await steps_on(driver, 0, [0])
         await driver.leave()
@@ -275,12 +277,10 @@ BROKEN: Final = (
 
 async def test_broken_messages_leave_no_traceback_in_the_program(rank: Agent, done: Path) -> None:
     """Of whoever is let in, as a debugger; the next is served."""
-    request = {"seq": 1, "type": "request", "command": "initialize", "arguments": {SESSION: {}}}
-    body = json.dumps(request).encode()
     for broken in BROKEN:
         with socket.create_connection((HOST, rank.record["port"])) as stranger:
             stranger.settimeout(LIMIT)
-            stranger.sendall(b"Content-Length: %d\r\n\r\n%b%b" % (len(body), body, broken))
+            stranger.sendall(initialize({SESSION: {}}) + broken)
             stranger.shutdown(socket.SHUT_WR)
             with suppress(ConnectionError):
                 while stranger.recv(4096):
@@ -294,10 +294,9 @@ async def test_broken_messages_leave_no_traceback_in_the_program(rank: Agent, do
 
 async def test_a_web_page_runs_nothing_in_a_rank(rank: Agent, done: Path) -> None:
     """debugpy's adapter finds its messages in the body of an HTTP request, too."""
-    body = b'{"seq": 1, "type": "request", "command": "initialize", "arguments": {"dapMux": {}}}'
     head = b"POST / HTTP/1.1\r\nHost: 127.0.0.1\r\n"
     with socket.create_connection((HOST, rank.record["port"])) as page:
-        page.sendall(b"%bContent-Length: %d\r\n\r\n%b" % (head, len(body), body))
+        page.sendall(head + initialize({SESSION: {}}))
         page.settimeout(LIMIT)
         with suppress(ConnectionResetError):
             assert not page.recv(1)
@@ -364,9 +363,7 @@ async def _initializes(port: int, number: int, look: Callable[[], object]) -> No
         reader, writer = await asyncio.open_connection(HOST, port, local_addr=mine)
     except ConnectionError:
         return
-    request = {"seq": 1, "type": "request", "command": "initialize", "arguments": {}}
-    body = json.dumps(request).encode()
-    writer.write(b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
+    writer.write(initialize({}))
     look()
     heard = b""
     with suppress(ConnectionError):

@@ -23,6 +23,7 @@ from tests.real.ranks.agents import (
     attach,
     attach_again,
     processes,
+    stopped_stack,
 )
 from tests.real.ranks.programs import says
 
@@ -50,14 +51,6 @@ def failing(script: Path) -> Path:
 async def stopped(client: DapClient) -> dict[str, Any]:
     stop: dict[str, Any] = await client.wait_event("stopped", timeout=START_UP)
     return stop
-
-
-async def frames(client: DapClient, thread: int) -> list[tuple[str, str, int]]:
-    trace = await client.request("stackTrace", {"threadId": thread}, timeout=START_UP)
-    return [
-        (frame["name"], Path(frame["source"]["path"]).name, frame["line"])
-        for frame in trace["stackFrames"]
-    ]
 
 
 async def local(client: DapClient, thread: int, name: str) -> str:
@@ -89,10 +82,9 @@ async def test_no_filter_is_set_and_the_exception_is_shown_with_its_locals(
 ) -> None:
     agent = await start(*program)
     client = await attach(agent)
-    stop = await stopped(client)
-    assert stop["reason"] == "exception"
-    thread = stop["threadId"]
-    assert await frames(client, thread) == [*MINE, ("<module>", "script.py", 9)]
+    reason, frames, thread = await stopped_stack(client)
+    assert reason == "exception"
+    assert frames == [*MINE, ("<module>", "script.py", 9)]
     assert await local(client, thread, "secret") == "40"
     info = await client.request("exceptionInfo", {"threadId": thread}, timeout=START_UP)
     assert info["exceptionId"].startswith("JSONDecodeError")
@@ -105,8 +97,8 @@ async def test_no_filter_is_set_and_the_exception_is_shown_with_its_locals(
 async def test_all_code_stops_where_it_was_raised(start: Start, failing: Path) -> None:
     agent = await start("script.py")
     client = await attach(agent, just_my_code=False)
-    thread = (await stopped(client))["threadId"]
-    assert (await frames(client, thread))[0][:2] == ("raw_decode", "decoder.py")
+    _, frames, thread = await stopped_stack(client)
+    assert frames[0][:2] == ("raw_decode", "decoder.py")
     await run_on(client, agent, thread)
 
 
@@ -200,9 +192,12 @@ async def test_nobody_comes_and_it_ends_in_time(start: Start, failing: Path) -> 
 
 
 async def test_switched_off_nothing_is_held(start: Start, failing: Path) -> None:
-    agent = await start("script.py", DAP_MUX_POST_MORTEM="off")
+    await is_not_held(await start("script.py", DAP_MUX_POST_MORTEM="off"), 1)
+
+
+async def is_not_held(agent: Agent, code: int) -> None:
     client = await attach(agent)
-    assert await agent.ends() == 1
+    assert await agent.ends() == code
     await client.wait_event("terminated", timeout=START_UP)
     assert not [event for event in client.events if event["event"] == "stopped"]
     await client.close()
@@ -221,12 +216,7 @@ async def test_switched_off_nothing_is_held(start: Start, failing: Path) -> None
 )
 async def test_what_is_not_held(start: Start, script: Path, source: str, code: int) -> None:
     script.write_text(source + "\n")
-    agent = await start("script.py")
-    client = await attach(agent)
-    assert await agent.ends() == code
-    await client.wait_event("terminated", timeout=START_UP)
-    assert not [event for event in client.events if event["event"] == "stopped"]
-    await client.close()
+    await is_not_held(await start("script.py"), code)
 
 
 async def test_a_program_with_an_excepthook_of_its_own_is_held_before_that(
@@ -314,11 +304,11 @@ async def test_a_rank_that_multiprocessing_has_started_is_held(
     agent = await workers(method, "work")
     await says(agent, "failed: ValueError: no worker (workers.py, line 11); it is held")
     client = await attach(agent)
-    stop = await stopped(client)
-    assert stop["reason"] == "exception"
-    assert (await frames(client, stop["threadId"]))[0] == ("work", "workers.py", 11)
-    assert await local(client, stop["threadId"], "secret") == "41"
-    await client.request("continue", {"threadId": stop["threadId"]}, timeout=START_UP)
+    reason, frames, thread = await stopped_stack(client)
+    assert reason == "exception"
+    assert frames[0] == ("work", "workers.py", 11)
+    assert await local(client, thread, "secret") == "41"
+    await client.request("continue", {"threadId": thread}, timeout=START_UP)
     assert await agent.ends() == 0
     assert "worker ended with 1\n" in agent.text()
     await client.close()

@@ -40,8 +40,15 @@ def program(tmp_path: Path) -> Path:
     return path
 
 
-async def four(start: Start) -> list[Agent]:
-    return [await start("train.py", RANK=str(rank), WORLD_SIZE="4") for rank in range(4)]
+async def four(start: Start, *options: str) -> list[Agent]:
+    environs = [{"RANK": str(rank), "WORLD_SIZE": "4"} for rank in range(4)]
+    return [await start(*options, "train.py", **environ) for environ in environs]
+
+
+async def others_end_well(agents: list[Agent], program: Path) -> None:
+    """All but rank 2."""
+    program.with_name("go").touch()
+    assert [await agents[rank].ends() for rank in (0, 1, 3)] == [0, 0, 0]
 
 
 async def held(driver: Driver, program: Path) -> None:
@@ -87,8 +94,7 @@ async def test_it_is_shown_with_its_locals_and_continue_ends_it_alone(
         assert "ValueError: bad loss 2.5" in agents[2].text()
         others = [entry["state"] for entry in await driver.entries() if entry["rank"] != 2]
         assert others == ["running"] * 3
-        program.with_name("go").touch()
-        assert [await agents[rank].ends() for rank in (0, 1, 3)] == [0, 0, 0]
+        await others_end_well(agents, program)
 
 
 async def test_the_last_editor_leaves_and_it_ends(start: Start, program: Path) -> None:
@@ -101,20 +107,16 @@ async def test_the_last_editor_leaves_and_it_ends(start: Start, program: Path) -
         await driver.leave()
         assert await agents[2].ends() == 1
         assert "held" not in agents[2].text()
-    program.with_name("go").touch()
-    assert [await agents[rank].ends() for rank in (0, 1, 3)] == [0, 0, 0]
+    await others_end_well(agents, program)
 
 
 async def test_nobody_is_there_and_an_editor_that_comes_finds_it(
     start: Start, program: Path
 ) -> None:
-    agents = [
-        await start("--no-wait", "train.py", RANK=str(rank), WORLD_SIZE="4") for rank in range(4)
-    ]
+    agents = await four(start, "--no-wait")
     async with driving([agent.record["port"] for agent in agents]) as driver:
         await held(driver, program)
         assert await driver.value(2, "loss") == "2.5"
         await driver.client.request("release", {"ranks": "2"}, timeout=START_UP)
         assert await agents[2].ends() == 1
-    program.with_name("go").touch()
-    assert [await agents[rank].ends() for rank in (0, 1, 3)] == [0, 0, 0]
+    await others_end_well(agents, program)

@@ -11,21 +11,10 @@ import pytest
 from dap_mux.client import DapClient
 from dap_mux.pure.remote import found, look_at
 from dap_mux.rank.injected import source_of
-from tests.real.ranks.agents import PROGRAMS, START_UP, Start, attach
+from tests.real.ranks.agents import PROGRAMS, START_UP, Start, attach, stopped_stack
 
 pytestmark = [pytest.mark.real, pytest.mark.heavy]
 MY_CODE = pytest.mark.parametrize("just_my_code", [True, False], ids=["my code", "all code"])
-
-
-async def stopped_stack(client: DapClient) -> tuple[str, list[tuple[str, str, int]], int]:
-    """Reason, frames as (name, file, line) and thread of the next stop."""
-    stop = await client.wait_event("stopped", timeout=START_UP)
-    trace = await client.request("stackTrace", {"threadId": stop["threadId"]}, timeout=START_UP)
-    frames = [
-        (frame["name"], Path(frame["source"]["path"]).name, frame["line"])
-        for frame in trace["stackFrames"]
-    ]
-    return stop["reason"], frames, stop["threadId"]
 
 
 async def run_on(client: DapClient, thread: int) -> None:
@@ -128,26 +117,19 @@ async def test_a_rank_that_waits_knows_what_it_will_run(start: Start, script: Pa
     await client.close()
 
 
-async def test_debugpy_sends_without_delay(start: Start, script: Path) -> None:
-    agent = await start("script.py")
-    client = await attach(agent, breakpoints={str(script): [2]})
-    _, _, thread = await stopped_stack(client)
-    nodelay = (
-        "__import__('pydevd').get_global_debugger().writer.sock"
-        ".getsockopt(__import__('socket').IPPROTO_TCP, __import__('socket').TCP_NODELAY) != 0"
-    )
-    assert (await client.request("evaluate", {"expression": nodelay}))["result"] == "True"
-    await run_on(client, thread)
-    assert await agent.ends() == 0
-    await client.close()
-
-
-async def test_a_debugger_in_time_leaves_no_clock_behind(start: Start, script: Path) -> None:
+async def test_a_debugger_in_time_leaves_no_clock_behind_and_is_sent_to_without_delay(
+    start: Start, script: Path
+) -> None:
     agent = await start("--timeout", "60", "script.py")
     client = await attach(agent, breakpoints={str(script): [2]})
     _, _, thread = await stopped_stack(client)
     names = [one["name"] for one in (await client.request("threads"))["threads"]]
     assert names == ["MainThread"]
+    nodelay = (
+        "__import__('pydevd').get_global_debugger().writer.sock"
+        ".getsockopt(__import__('socket').IPPROTO_TCP, __import__('socket').TCP_NODELAY) != 0"
+    )
+    assert (await client.request("evaluate", {"expression": nodelay}))["result"] == "True"
     await run_on(client, thread)
     assert await agent.ends() == 0
     await client.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import shutil
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -61,10 +61,7 @@ class Tmux:
             screen = self.screen()
             return screen.count(words) >= times
 
-        try:
-            await until(shown, within=LIMIT, what=words)
-        except AssertionError:
-            raise AssertionError(f"{words!r} (times {times}) is not in:\n{screen}") from None
+        await self._until(shown, f"{words!r} (times {times})")
         return screen
 
     async def shows_folded(self, words: str) -> None:
@@ -74,10 +71,7 @@ class Tmux:
         def shown() -> bool:
             return wanted in "".join(self.screen().split())
 
-        try:
-            await until(shown, within=LIMIT, what=words)
-        except AssertionError:
-            raise AssertionError(f"{words!r} is not in:\n{self.screen()}") from None
+        await self._until(shown, repr(words))
 
     async def prompts(self, prompt: str) -> None:
         """Wait until an empty prompt is the last line but the status."""
@@ -85,10 +79,13 @@ class Tmux:
         def stands() -> bool:
             return prompt in [*filter(None, self.screen().splitlines())][-3:]
 
+        await self._until(stands, f"the prompt {prompt!r}")
+
+    async def _until(self, holds: Callable[[], bool], what: str) -> None:
         try:
-            await until(stands, within=LIMIT, what=prompt)
+            await until(holds, within=LIMIT, what=what)
         except AssertionError:
-            raise AssertionError(f"{prompt!r} is not below:\n{self.screen()}") from None
+            raise AssertionError(f"{what} is not in:\n{self.screen()}") from None
 
     async def clear(self) -> None:
         """Empty the screen, so that what is waited for next is new: prompt and status are left."""

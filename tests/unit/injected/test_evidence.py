@@ -16,7 +16,7 @@ import msgspec
 import pytest
 
 from dap_mux.engine.job_insight.gather_evidence import SAMPLE, EvidenceAnswer
-from dap_mux.pure.insight.why.evidence import Sample, Thread, stack_of
+from dap_mux.pure.insight.why.evidence import Call, Sample, Thread, stack_of
 from dap_mux.rank.injected.evidence import MAX_CHARS, evidence, fitting
 from dap_mux.rank.injected.evidence.stacks import Found, Place
 from dap_mux.session.session import injected_sources
@@ -47,14 +47,14 @@ class Scene:
         thread.start()
         self.ends.callback(thread.join)
 
-    def waiting(self, name: str, text: str = "") -> Thread:
-        """Return a thread once its innermost call is this one, and it sleeps in the kernel."""
+    def waiting(self, name: str, text: str = "") -> tuple[Thread, Call]:
+        """Return a thread and its innermost call once that is this one, and it sleeps."""
         deadline = time.monotonic() + WITHIN
         while True:
             found = {thread.name: thread for thread in sample().threads}[name]
-            there = found.call is not None and text in found.call.text
-            if there and found.state in {"S", ""}:
-                return found
+            call = found.call
+            if call is not None and text in call.text and found.state in {"S", ""}:
+                return found, call
             assert time.monotonic() < deadline, f"{name} does not wait: {found}"
 
 
@@ -107,10 +107,9 @@ def test_a_function_of_c_and_its_arguments(scene: Scene) -> None:
             time.sleep(Settings.seconds)
 
     scene.start(nap, "sleeper")
-    thread = scene.waiting("sleeper", "time.sleep")
-    assert thread.call is not None
-    assert thread.call.text == "time.sleep(Settings.seconds)"
-    assert (thread.call.function, thread.call.arguments) == ("time.sleep", {"0": 0.25})
+    thread, call = scene.waiting("sleeper", "time.sleep")
+    assert call.text == "time.sleep(Settings.seconds)"
+    assert (call.function, call.arguments) == ("time.sleep", {"0": 0.25})
     assert (thread.lock, thread.holds, thread.handling) == ("", [], "")
 
 
@@ -128,11 +127,10 @@ def test_a_socket_and_its_peer(scene: Scene) -> None:
 
     scene.start(receive, "receiver")
     scene.ends.callback(accepted.send, b"over")
-    thread = scene.waiting("receiver", "client.recv")
-    assert thread.call is not None
-    assert thread.call.function == "_socket.socket.recv"
-    assert thread.call.arguments == {"0": 4, "1": 0}
-    assert thread.call.of == {"fd": client.fileno(), "peer": f"127.0.0.1:{port}"}
+    thread, call = scene.waiting("receiver", "client.recv")
+    assert call.function == "_socket.socket.recv"
+    assert call.arguments == {"0": 4, "1": 0}
+    assert call.of == {"fd": client.fileno(), "peer": f"127.0.0.1:{port}"}
     if sys.platform == "linux":
         assert (thread.system_call, thread.file[:8]) == ("recvfrom", "socket:[")
 
@@ -150,10 +148,9 @@ def test_a_file_that_has_nothing_to_read(scene: Scene, tmp_path: Path) -> None:
 
     scene.start(read, "reader")
     scene.ends.callback(os.write, writer, b"end")
-    thread = scene.waiting("reader", "reader.read")
-    assert thread.call is not None
-    assert thread.call.function == "_io.BufferedReader.read"
-    assert (thread.call.arguments, thread.call.of) == ({"0": 3}, {"name": str(fifo)})
+    thread, call = scene.waiting("reader", "reader.read")
+    assert call.function == "_io.BufferedReader.read"
+    assert (call.arguments, call.of) == ({"0": 3}, {"name": str(fifo)})
     if sys.platform == "linux":
         assert (thread.system_call, thread.file) == ("read", str(fifo))
 
@@ -167,9 +164,8 @@ def test_opening_a_file_that_nobody_writes(scene: Scene, tmp_path: Path) -> None
 
     scene.start(read, "opener")
     scene.ends.callback(lambda: os.close(os.open(fifo, os.O_WRONLY)))
-    thread = scene.waiting("opener", "os.open")
-    assert thread.call is not None
-    assert thread.call.arguments == {"0": fifo, "1": os.O_RDONLY}
+    thread, call = scene.waiting("opener", "os.open")
+    assert call.arguments == {"0": fifo, "1": os.O_RDONLY}
     if sys.platform == "linux":
         assert thread.system_call == "openat"
 
@@ -185,10 +181,9 @@ def test_a_loop_over_a_pipe(scene: Scene) -> None:
 
     scene.start(read, "reader")
     scene.ends.callback(os.close, outgoing)
-    thread = scene.waiting("reader", "for line in lines")
-    assert thread.call is not None
-    assert thread.call.function == "_io.TextIOWrapper.__next__"
-    assert thread.call.of == {"name": incoming}
+    _, call = scene.waiting("reader", "for line in lines")
+    assert call.function == "_io.TextIOWrapper.__next__"
+    assert call.of == {"name": incoming}
 
 
 def test_two_threads_that_wait_for_each_others_locks(scene: Scene) -> None:
@@ -211,12 +206,11 @@ def test_two_threads_that_wait_for_each_others_locks(scene: Scene) -> None:
 
     scene.start(one, "one")
     scene.start(other, "other")
-    waits = scene.waiting("one", "second.acquire")
+    waits, call = scene.waiting("one", "second.acquire")
     assert (waits.lock, waits.owner) == (identity(second), "other")
     assert waits.holds == [identity(first)]
-    assert waits.call is not None
-    assert waits.call.arguments == {"timeout": WITHIN}
-    waits = scene.waiting("other", "first.acquire")
+    assert call.arguments == {"timeout": WITHIN}
+    waits, _ = scene.waiting("other", "first.acquire")
     assert (waits.lock, waits.owner, waits.holds) == (identity(first), "", [identity(second)])
 
 
@@ -240,9 +234,8 @@ def test_a_lock_at_the_beginning_of_a_with(scene: Scene) -> None:
     store.lock().acquire()
     scene.start(store.use, "user")
     scene.ends.callback(store.lock().release)
-    thread = scene.waiting("user", "self.__lock")
-    assert thread.call is not None
-    assert thread.call.function == "_thread.lock.__enter__"
+    thread, call = scene.waiting("user", "self.__lock")
+    assert call.function == "_thread.lock.__enter__"
     assert thread.lock == identity(store.lock())
     assert thread.holds == [identity(vars(store.changed)["_lock"])]
 
@@ -258,7 +251,7 @@ def test_a_with_of_two_locks(scene: Scene) -> None:
     second.acquire()
     scene.start(use, "user")
     scene.ends.callback(second.release)
-    thread = scene.waiting("user", "second")
+    thread, _ = scene.waiting("user", "second")
     assert (thread.lock, thread.holds) == (identity(second), [identity(first)])
 
 
@@ -275,7 +268,7 @@ def test_a_condition_that_is_waited_for_is_not_held(scene: Scene) -> None:
 
     scene.start(consume, "consumer")
     scene.ends.callback(notify)
-    thread = scene.waiting("consumer", "waiter.acquire")
+    thread, _ = scene.waiting("consumer", "waiter.acquire")
     assert thread.holds == []
 
 
@@ -306,7 +299,7 @@ def test_the_exception_in_whose_handler_a_thread_is(
             scene.leave.wait()
 
     scene.start(fail, "handler")
-    assert scene.waiting("handler").handling == told
+    assert scene.waiting("handler")[0].handling == told
 
 
 def test_an_exception_that_leaves_a_with(scene: Scene) -> None:
@@ -322,7 +315,7 @@ def test_an_exception_that_leaves_a_with(scene: Scene) -> None:
             raise RuntimeError("late")
 
     scene.start(fail, "leaver")
-    assert scene.waiting("leaver").handling == "RuntimeError: late"
+    assert scene.waiting("leaver")[0].handling == "RuntimeError: late"
 
 
 def test_nothing_of_the_program_runs(scene: Scene) -> None:
@@ -350,9 +343,8 @@ def test_nothing_of_the_program_runs(scene: Scene) -> None:
             odd.nap(0.2)
 
     scene.start(nap, "sleeper")
-    thread = scene.waiting("sleeper", "odd.nap")
-    assert thread.call is not None
-    assert (thread.call.function, thread.call.arguments) == ("", {"0": 0.2})
+    _, call = scene.waiting("sleeper", "odd.nap")
+    assert (call.function, call.arguments) == ("", {"0": 0.2})
     assert ran == []
 
 
