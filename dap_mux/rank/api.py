@@ -60,7 +60,6 @@ from dap_mux.rank.ready import (
     rendezvous_file,
     say,
     write_ready_file,
-    write_to_rendezvous,
 )
 from dap_mux.rank.starter import STARTER, ends_with_starter
 
@@ -90,7 +89,7 @@ def keep_breakpoint_hook() -> Iterator[None]:
     try:
         yield
     finally:
-        if not _is_default(before):
+        if before is not sys.__breakpointhook__ and not _is_debugpys(before):
             sys.breakpointhook = before
         elif not _is_debugpys(sys.breakpointhook):  # given back, and debugpy sets it only once
             sys.breakpointhook = _debugpys_hook()
@@ -124,10 +123,6 @@ def _variable_names_another() -> bool:
     """A debugger named there has had its client: the next breakpoint does not wait for another."""
     named = os.environ.get(BREAKPOINT_VARIABLE, "")
     return not f"{named}.".startswith((".", "dap_mux.", "debugpy."))
-
-
-def _is_default(hook: Callable[..., Any]) -> bool:
-    return hook is sys.__breakpointhook__ or _is_debugpys(hook)
 
 
 def _is_debugpys(hook: Callable[..., Any]) -> bool:
@@ -402,7 +397,7 @@ def _dial(place: Place, target: Target, setup: Setup) -> tuple[str, int]:
     if setup.ready_file is not None:
         write_ready_file(setup.ready_file, record)
     if setup.quiet and folder and Path(folder).is_dir():  # our launcher's; not on other hosts
-        write_to_rendezvous(Path(folder), record)
+        write_ready_file(rendezvous_file(Path(folder)), record)
     return address
 
 
@@ -417,7 +412,7 @@ def _announce(place: Place, address: tuple[str, int], setup: Setup) -> None:
         write_ready_file(setup.ready_file, record)
     folder = os.environ.get(RENDEZVOUS)
     if folder and not setup.by_engine:
-        write_to_rendezvous(Path(folder), record)
+        write_ready_file(rendezvous_file(Path(folder)), record)
     if not setup.quiet:
         word = word_of_this_pod(port) or f"{record['host']}:{port}"
         say(

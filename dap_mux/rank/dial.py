@@ -24,7 +24,7 @@ from dap_mux.rank.environ import Place
 from dap_mux.rank.in_process import CannotListen, Connection, Source, keep_alive, listen_to
 from dap_mux.rank.listen import prepare_debugger
 from dap_mux.rank.options import seconds
-from dap_mux.rank.ready import NO_TRAITS, record_of
+from dap_mux.rank.ready import record_of
 
 # A call's first words: both sides show that they know the token, and neither sends it.
 #
@@ -148,7 +148,7 @@ def _token_of(environ: Mapping[str, str]) -> str:
     return token
 
 
-def dial(place: Place, target: Target, traits: Mapping[str, object] = NO_TRAITS) -> tuple[str, int]:
+def dial(place: Place, target: Target, traits: Mapping[str, object]) -> tuple[str, int]:
     """Start debugpy, and return the session's address once it has accepted the connection.
 
     Raises `CannotDial` if it does not within `target.timeout` seconds, or refuses.
@@ -184,9 +184,7 @@ class Line(Source):
     `settled`: the first call has come to an end, good or (`problem`) bad.
     """
 
-    def __init__(
-        self, place: Place, target: Target, traits: Mapping[str, object] = NO_TRAITS
-    ) -> None:
+    def __init__(self, place: Place, target: Target, traits: Mapping[str, object]) -> None:
         super().__init__()
         self.settled = threading.Event()
         self.problem = ""

@@ -9,7 +9,7 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from importlib import import_module
 from typing import Any
 
@@ -161,7 +161,10 @@ class Source(ABC):
 def listen_to(source: Source, address: tuple[str, int]) -> None:
     """Start debugpy with `source` for its listening socket. Raises `CannotListen`."""
     import_module("debugpy.server.api")  # it brings pydevd
-    with _listening_on(source), _undescribed():
+    pydevd = sys.modules["pydevd"]
+    if not hasattr(pydevd, "create_server_socket"):
+        raise CannotListen("debugpy has changed: it has no create_server_socket")
+    with _replaced(pydevd, "create_server_socket", lambda host, port: source), _undescribed():
         debugpy.configure(subProcess=False)
         debugpy.listen(address, in_process_debug_adapter=True)  # noqa: T100
     _pause_all_threads()
@@ -187,22 +190,7 @@ def the_debugger() -> Any:
     return sys.modules["pydevd"].get_global_debugger()
 
 
-@contextmanager
-def _listening_on(source: Source) -> Iterator[None]:
-    pydevd = sys.modules["pydevd"]
-    try:
-        usual = pydevd.create_server_socket
-    except AttributeError:
-        raise CannotListen("debugpy has changed: it has no create_server_socket") from None
-    vars(pydevd)["create_server_socket"] = lambda host, port: source
-    try:
-        yield
-    finally:
-        vars(pydevd)["create_server_socket"] = usual
-
-
-@contextmanager
-def _undescribed() -> Iterator[None]:
+def _undescribed() -> AbstractContextManager[None]:
     """Keep debugpy from describing the environment where it keeps no log.
 
     It reads the metadata of each installed package for that: 0.2 s of CPU time with 57 of them.
@@ -210,18 +198,23 @@ def _undescribed() -> Iterator[None]:
     """
     log: Any = sys.modules.get("debugpy.common.log")
     try:
-        usual = log.describe_environment
         keeps_log = log.log_dir is not None or "info" in log.stderr.levels
     except AttributeError:
-        usual, keeps_log = None, True
-    if keeps_log:
-        yield
-        return
-    vars(log)["describe_environment"] = lambda header: None
+        keeps_log = True
+    if keeps_log or not hasattr(log, "describe_environment"):
+        return nullcontext()
+    return _replaced(log, "describe_environment", lambda header: None)
+
+
+@contextmanager
+def _replaced(module: Any, name: str, function: Callable[..., object]) -> Iterator[None]:
+    """Have another function in a module for a while."""
+    usual = getattr(module, name)
+    setattr(module, name, function)
     try:
         yield
     finally:
-        vars(log)["describe_environment"] = usual
+        setattr(module, name, usual)
 
 
 def _tell_when_nobody_reads(connection: Connection) -> None:

@@ -68,15 +68,8 @@ class _Key:
 SHOWN, ABANDONED = "__dap_mux_shown__", "__dap_mux_abandoned__"
 
 
-class _Stop:
-    """One stop at an exception that debugpy is in."""
-
-    def __init__(self, info: Any) -> None:
-        self.info = info
-        self.abandoned = False
-
-
-_stops: list[_Stop] = []
+_stops: list[Any] = []
+"""The stops that debugpy is in: `info` of the thread, and whether the exception is `abandoned`."""
 
 
 def stop_at(error: BaseException, trace: TracebackType) -> bool:
@@ -107,7 +100,7 @@ def note_what_is_shown() -> None:
         stop = debugger.do_stop_on_unhandled_exception
 
         def stop_and_mark(thread: Any, frame: object, frames: object, raised: Any) -> None:
-            this = _Stop(thread.additional_info)
+            this = SimpleNamespace(info=thread.additional_info, abandoned=False)
             _stops.append(this)
             try:
                 stop(thread, frame, frames, raised)

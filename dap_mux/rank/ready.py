@@ -12,7 +12,6 @@ from pathlib import Path
 from dap_mux.rank.environ import Place
 
 DEFAULT_GROUP = "job"
-NO_TRAITS: Mapping[str, object] = {}
 EVERY_ADDRESS = ("0.0.0.0", "::")  # noqa: S104  (read, not bound)
 RENDEZVOUS = "DAP_MUX_RENDEZVOUS"
 STACKS = ".stacks"
@@ -21,7 +20,7 @@ LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 def record_of(
-    place: Place, host: str, port: int, traits: Mapping[str, object] = NO_TRAITS
+    place: Place, host: str, port: int, traits: Mapping[str, object]
 ) -> dict[str, object]:
     """This rank's entry of a ranks file; a host that others can reach, where it has one.
 
@@ -52,13 +51,8 @@ def failure_file(ready_file: Path) -> Path:
 
 
 def rendezvous_file(folder: Path) -> Path:
-    """This process's own file in the folder that `DAP_MUX_RENDEZVOUS` names."""
+    """This process's own file in the folder that `DAP_MUX_RENDEZVOUS` names: by host and pid."""
     return folder / f"{socket.gethostname()}-{os.getpid()}.json"
-
-
-def write_to_rendezvous(folder: Path, record: dict[str, object]) -> None:
-    """Tell whoever set `DAP_MUX_RENDEZVOUS`: one record for each process, named by host and pid."""
-    write_ready_file(rendezvous_file(folder), record)
 
 
 def say(place: Place, message: str) -> None:

@@ -15,7 +15,6 @@ import shutil
 import sys
 import tempfile
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -137,21 +136,13 @@ def rank_bundle(debugpy: str = "") -> bytes:
     """
     data = io.BytesIO()
     with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as bundle:
-        for file in _sources(PACKAGE / "rank"):
+        for file in sorted((PACKAGE / "rank").rglob("*.py")):
             bundle.write(file, f"dap_mux/{file.relative_to(PACKAGE)}")
         bundle.write(PACKAGE / "__init__.py", "dap_mux/__init__.py")
-        for file in _files_of(Path(debugpy)) if debugpy else ():
+        spare = Path(debugpy)
+        for file in sorted([*spare.rglob("*.py"), *spare.rglob(TRACERS)] if debugpy else []):
             bundle.write(file, f"debugpy_of_dap_mux/debugpy/{file.relative_to(debugpy)}")
     return data.getvalue()
-
-
-def _files_of(debugpy: Path) -> Iterator[Path]:
-    yield from _sources(debugpy)
-    yield from sorted(debugpy.rglob(TRACERS))
-
-
-def _sources(folder: Path) -> Iterator[Path]:
-    yield from sorted(folder.rglob("*.py"))
 
 
 # Functions that Ray actors run to start and stop listening; they are shipped by value.

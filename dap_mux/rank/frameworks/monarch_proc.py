@@ -62,7 +62,7 @@ def _precede_actors() -> None:
     """An actor is announced before its `__init__` runs."""
 
     def new(kind: type, *_arguments: Any, **_options: Any) -> Any:
-        if not _is_monarchs(kind):
+        if kind.__module__.split(".")[0] != "monarch":
             context = actor_mesh.context()
             point = context.message_rank
             _announce(context.actor_instance.name, point.rank, point)
@@ -86,10 +86,6 @@ def _precede_calls() -> None:
         return usual(self, context, *rest)
 
     type.__setattr__(actor_mesh._Actor, "_lookup", lookup)  # noqa: SLF001
-
-
-def _is_monarchs(kind: type) -> bool:
-    return kind.__module__.split(".")[0] == "monarch"
 
 
 def _announce(name: str, number: int, point: Any) -> None:

@@ -154,7 +154,7 @@ api.request_disconnect = lambda self: vars(thread).update(pydev_state=states.STA
 
 from dap_mux.rank import post_mortem as exception_stop
 
-stop = exception_stop._Stop(thread)
+stop = SimpleNamespace(info=thread, abandoned=False)
 exception_stop._stops.append(stop)
 exception_stop._note_who_is_abandoned()
 api().request_disconnect()

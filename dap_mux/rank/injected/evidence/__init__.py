@@ -50,7 +50,7 @@ def evidence(sent: dict[str, Any]) -> str:
     calls = module(sent, "open_calls").recorded
     sample: dict[str, Any] = {
         "world_rank": attempt(-1, flight_recorder.world_rank, usable),
-        "children": attempt([], _children, sent),
+        "children": attempt([], lambda: module(sent, "thread_states").children()),
         "finalizing": sys.is_finalizing() or _shuts_down(walked),
         **told,
         **attempt({}, calls, flight_recorder, told.get("collectives", [])),
@@ -68,14 +68,14 @@ class Look:
         self._states = module(sent, "thread_states")
         self._values = module(sent, "static_values")
         self._trees = self._source.Trees()
-        self._users: dict[str, bool] = {}
         self._libraries = self._stacks.library_folders()
         self._exceptions = attempt(None, self._calls.handled, self._stacks)
 
     def at(self, ident: int, frames: list[Any], is_running: bool) -> dict[str, Any]:
         """Return what the frames of a thread tell; `is_running`: no debugger's are in the last."""
         source, values, trees, calls = self._source, self._values, self._trees, self._calls
-        own = [frame for frame in frames if self._is_users(frame.path)]
+        is_library = self._stacks.is_library
+        own = [frame for frame in frames if not is_library(frame.path, self._libraries)]
         held = attempt([], calls.holds, ident, frames, own, source, values, trees)
         handled = attempt("", calls.handling, ident, own, self._exceptions, values, trees)
         found: dict[str, Any] = {"holds": held, "handling": handled}
@@ -124,11 +124,6 @@ class Look:
                         found[name] = value
         return found
 
-    def _is_users(self, path: str) -> bool:
-        if path not in self._users:
-            self._users[path] = not self._stacks.is_library(path, self._libraries)
-        return self._users[path]
-
 
 def _shuts_down(walked: list[Any]) -> bool:
     """Whether the main thread waits for the others at the program's end."""
@@ -137,10 +132,6 @@ def _shuts_down(walked: list[Any]) -> bool:
         for ident, frames, _ in walked
         if ident == threading.main_thread().ident
     )
-
-
-def _children(sent: dict[str, Any]) -> Any:
-    return module(sent, "thread_states").children()
 
 
 def fitting(sample: dict[str, Any], threads: list[Any], found: Callable[[], Any]) -> str:
