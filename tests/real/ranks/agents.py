@@ -127,6 +127,13 @@ async def stopped_stack(client: DapClient) -> tuple[str, list[tuple[str, str, in
     return stop["reason"], frames, stop["threadId"]
 
 
+async def run_on(client: DapClient, agent: Agent, thread: int, code: int = 0) -> None:
+    """Let the program run to its end, the exit code its own."""
+    await client.request("continue", {"threadId": thread}, timeout=START_UP)
+    assert await agent.ends() == code, agent.text()
+    await client.close()
+
+
 async def attach_again(agent: Agent) -> DapClient:
     """Attach once the adapter has let go of the debugger before us: the rank runs on earlier."""
     with anyio.fail_after(START_UP):

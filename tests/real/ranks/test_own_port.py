@@ -186,16 +186,6 @@ async def test_one_debugger_at_a_time(rank: Agent, done: Path) -> None:
     await ends_well(rank, done)
 
 
-async def test_nobody_is_asked_for_a_child_that_is_not_there(rank: Agent, done: Path) -> None:
-    client = await DapClient.connect(HOST, rank.record["port"])
-    arguments = {"adapterID": "debugpy", SESSION: {"child": 1}}
-    with pytest.raises(RequestFailed, match="no child process"):
-        await client.request("initialize", arguments, timeout=LIMIT)
-    await client.close()
-    assert not children(rank)
-    await ends_well(rank, done)
-
-
 @pytest.mark.heavy
 async def test_a_session_waits_for_a_stock_client(rank: Agent, done: Path) -> None:
     client = await attach(rank)
@@ -292,7 +282,9 @@ async def test_broken_messages_leave_no_traceback_in_the_program(rank: Agent, do
     assert "Traceback" not in rank.text()
 
 
-async def test_a_web_page_runs_nothing_in_a_rank(rank: Agent, done: Path) -> None:
+async def test_a_web_page_and_who_asks_for_no_child_run_nothing_in_a_rank(
+    rank: Agent, done: Path
+) -> None:
     """debugpy's adapter finds its messages in the body of an HTTP request, too."""
     head = b"POST / HTTP/1.1\r\nHost: 127.0.0.1\r\n"
     with socket.create_connection((HOST, rank.record["port"])) as page:
@@ -300,6 +292,11 @@ async def test_a_web_page_runs_nothing_in_a_rank(rank: Agent, done: Path) -> Non
         page.settimeout(LIMIT)
         with suppress(ConnectionResetError):
             assert not page.recv(1)
+    client = await DapClient.connect(HOST, rank.record["port"])
+    arguments = {"adapterID": "debugpy", SESSION: {"child": 1}}
+    with pytest.raises(RequestFailed, match="no child process"):
+        await client.request("initialize", arguments, timeout=LIMIT)
+    await client.close()
     assert not children(rank)
     await ends_well(rank, done)
 

@@ -23,6 +23,7 @@ from tests.real.ranks.agents import (
     attach,
     attach_again,
     processes,
+    run_on,
     stopped_stack,
 )
 from tests.real.ranks.programs import says
@@ -63,13 +64,11 @@ async def local(client: DapClient, thread: int, name: str) -> str:
     return str(next(each["value"] for each in found if each["name"] == name))
 
 
-async def run_on(client: DapClient, agent: Agent, thread: int) -> str:
-    """Continue to the end; what the rank has said then, its exit code the program's own."""
-    await client.request("continue", {"threadId": thread}, timeout=START_UP)
-    assert await agent.ends() == 1
+async def fails(client: DapClient, agent: Agent, thread: int) -> str:
+    """Continue to the end; what the rank has said then."""
+    await run_on(client, agent, thread, 1)
     stops = [event for event in client.events if event["event"] == "stopped"]
     assert len(stops) == 1, stops
-    await client.close()
     return agent.text()
 
 
@@ -89,7 +88,7 @@ async def test_no_filter_is_set_and_the_exception_is_shown_with_its_locals(
     info = await client.request("exceptionInfo", {"threadId": thread}, timeout=START_UP)
     assert info["exceptionId"].startswith("JSONDecodeError")
     assert info["breakMode"] == "unhandled"
-    said = await run_on(client, agent, thread)
+    said = await fails(client, agent, thread)
     assert "JSONDecodeError: Expecting property name" in said
     assert "held" not in said
 
@@ -99,7 +98,7 @@ async def test_all_code_stops_where_it_was_raised(start: Start, failing: Path) -
     client = await attach(agent, just_my_code=False)
     _, frames, thread = await stopped_stack(client)
     assert frames[0][:2] == ("raw_decode", "decoder.py")
-    await run_on(client, agent, thread)
+    await fails(client, agent, thread)
 
 
 async def test_a_stop_by_the_debuggers_own_filter_is_not_repeated(
@@ -107,7 +106,7 @@ async def test_a_stop_by_the_debuggers_own_filter_is_not_repeated(
 ) -> None:
     agent = await start("script.py")
     client = await attach(agent, exception_filters=["uncaught"])
-    await run_on(client, agent, (await stopped(client))["threadId"])
+    await fails(client, agent, (await stopped(client))["threadId"])
 
 
 async def test_nobody_is_there_and_it_waits_for_who_comes(start: Start, failing: Path) -> None:
@@ -123,7 +122,7 @@ async def test_nobody_is_there_and_it_waits_for_who_comes(start: Start, failing:
     stop = await stopped(client)
     assert stop["reason"] == "exception"
     assert await local(client, stop["threadId"], "secret") == "40"
-    await run_on(client, agent, stop["threadId"])
+    await fails(client, agent, stop["threadId"])
 
 
 @pytest.mark.parametrize("filters", [[], ["uncaught"]], ids=["no filter", "uncaught"])
@@ -139,7 +138,7 @@ async def test_a_debugger_that_goes_without_a_word_may_come_back(
     client = await attach_again(agent)
     thread = (await stopped(client))["threadId"]
     assert await local(client, thread, "secret") == "40"
-    await run_on(client, agent, thread)
+    await fails(client, agent, thread)
 
 
 GOES_TWICE = """\
@@ -228,9 +227,7 @@ async def test_a_program_with_an_excepthook_of_its_own_is_held_before_that(
     client = await attach(agent)
     thread = (await stopped(client))["threadId"]
     assert await local(client, thread, "value") == "5"
-    await client.request("continue", {"threadId": thread}, timeout=START_UP)
-    assert await agent.ends() == 9
-    await client.close()
+    await run_on(client, agent, thread, 9)
 
 
 async def test_a_forked_child_is_not_held(start: Start, script: Path) -> None:
@@ -308,10 +305,8 @@ async def test_a_rank_that_multiprocessing_has_started_is_held(
     assert reason == "exception"
     assert frames[0] == ("work", "workers.py", 11)
     assert await local(client, thread, "secret") == "41"
-    await client.request("continue", {"threadId": thread}, timeout=START_UP)
-    assert await agent.ends() == 0
+    await run_on(client, agent, thread)
     assert "worker ended with 1\n" in agent.text()
-    await client.close()
 
 
 async def test_but_not_where_it_exits_by_itself(

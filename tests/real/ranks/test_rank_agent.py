@@ -11,14 +11,10 @@ import pytest
 from dap_mux.client import DapClient
 from dap_mux.pure.remote import found, look_at
 from dap_mux.rank.injected import source_of
-from tests.real.ranks.agents import PROGRAMS, START_UP, Start, attach, stopped_stack
+from tests.real.ranks.agents import PROGRAMS, START_UP, Start, attach, run_on, stopped_stack
 
 pytestmark = [pytest.mark.real, pytest.mark.heavy]
 MY_CODE = pytest.mark.parametrize("just_my_code", [True, False], ids=["my code", "all code"])
-
-
-async def run_on(client: DapClient, thread: int) -> None:
-    await client.request("continue", {"threadId": thread}, timeout=START_UP)
 
 
 @PROGRAMS
@@ -33,9 +29,7 @@ async def test_a_stop_shows_the_users_frames_alone(
     assert frames == [("double", "script.py", 2), ("<module>", "script.py", 5)]
     threads = (await client.request("threads"))["threads"]
     assert [one["name"] for one in threads] == ["MainThread"]
-    await run_on(client, thread)
-    assert await agent.ends() == 0
-    await client.close()
+    await run_on(client, agent, thread)
 
 
 @PROGRAMS
@@ -71,9 +65,7 @@ async def test_an_uncaught_exception_stops_where_it_was_raised(
     info = await client.request("exceptionInfo", {"threadId": thread})
     assert info["exceptionId"].startswith("ValueError")
     assert info["breakMode"] == "unhandled"
-    await run_on(client, thread)
-    assert await agent.ends() == 1
-    await client.close()
+    await run_on(client, agent, thread, 1)
 
 
 async def test_a_caught_exception_does_not_stop(start: Start, script: Path) -> None:
@@ -93,9 +85,7 @@ async def test_breakpoint_stops_in_the_users_frame(start: Start, script: Path) -
     client = await attach(agent)
     _, frames, thread = await stopped_stack(client)
     assert [frame[0] for frame in frames] == ["here", "<module>"]
-    await run_on(client, thread)
-    assert await agent.ends() == 0
-    await client.close()
+    await run_on(client, agent, thread)
 
 
 async def test_a_rank_that_waits_knows_what_it_will_run(start: Start, script: Path) -> None:
@@ -130,6 +120,4 @@ async def test_a_debugger_in_time_leaves_no_clock_behind_and_is_sent_to_without_
         ".getsockopt(__import__('socket').IPPROTO_TCP, __import__('socket').TCP_NODELAY) != 0"
     )
     assert (await client.request("evaluate", {"expression": nodelay}))["result"] == "True"
-    await run_on(client, thread)
-    assert await agent.ends() == 0
-    await client.close()
+    await run_on(client, agent, thread)

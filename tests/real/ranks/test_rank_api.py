@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.real.driving import driving
-from tests.real.ranks.agents import START_UP, attach
+from tests.real.ranks.agents import START_UP, attach, run_on
 from tests.real.ranks.programs import Python, listening, says, top_frame
 from tests.support.processes.commands import line_of
 from tests.support.processes.proc_net import free_ports
@@ -227,10 +227,8 @@ async def test_a_program_that_calls_debugpy_itself_shares_the_debugger(
     client = await attach(agent)
     _, line, thread = await top_frame(client)
     assert line == 7
-    await client.request("continue", {"threadId": thread}, timeout=START_UP)
-    assert await agent.ends() == 0, agent.text()
+    await run_on(client, agent, thread)
     assert agent.text().endswith("attached\nend\n")
-    await client.close()
 
 
 ALONE = {"DAP_MUX_RENDEZVOUS": "", "DAP_MUX_POST_MORTEM": ""}
@@ -254,9 +252,7 @@ async def test_but_shows_its_end_to_one_that_is_there(python: Python) -> None:
     client = await attach(agent)
     _, line, thread = await top_frame(client)
     assert line == 4
-    await client.request("continue", {"threadId": thread}, timeout=START_UP)
-    assert await agent.ends() == 1
-    await client.close()
+    await run_on(client, agent, thread, 1)
 
 
 async def test_what_a_framework_knows_is_in_the_record(python: Python) -> None:
