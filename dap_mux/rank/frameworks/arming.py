@@ -22,12 +22,11 @@ PREFIX = "dap-mux-rank-"
 OLDEST = (3, 10)
 
 
-def arm(bundle: bytes, settings: dict[str, Any]) -> dict[str, Any]:
+def arm(bundle: bytes) -> dict[str, Any]:
     """Let a debugger attach to this process; return `{host, port, pid, python}`.
 
-    `bundle` is a `rank_bundle`. `settings`: `rank`, `world_size` and `group` of this process,
-    `host` and `port` to listen on (127.0.0.1, and a free one); all may be missing. A second call
-    finds the port open. Raises RuntimeError, with what helps.
+    `bundle` is a `rank_bundle`. It listens on a free port of 127.0.0.1; a second call finds the
+    port open. Raises RuntimeError, with what helps.
     """
     if sys.version_info < OLDEST:
         raise RuntimeError(f"{sys.executable} is older than Python 3.10, which dap-mux needs")
@@ -35,15 +34,7 @@ def arm(bundle: bytes, settings: dict[str, Any]) -> dict[str, Any]:
         unpack(bundle)
     environ = importlib.import_module("dap_mux.rank.environ")
     api = importlib.import_module("dap_mux.rank.api")
-    place = environ.Place(settings.get("rank"), settings.get("world_size"))
-    setup = api.Setup(
-        place=place,
-        host=settings.get("host", "127.0.0.1"),
-        port=settings.get("port", 0),
-        quiet=True,
-        by_engine=True,
-        hold=0,
-    )
+    setup = api.Setup(place=environ.Place(), port=0, quiet=True, by_engine=True, hold=0)
     try:
         host, port = api.start(setup)
     except (ValueError, importlib.import_module("dap_mux.rank.in_process").CannotListen) as error:
@@ -155,7 +146,7 @@ def arm_actor(_actor: Any, bundle: bytes) -> dict[str, Any]:
     """
     import ray  # noqa: PLC0415
 
-    armed = arm(bundle, {})
+    armed = arm(bundle)
     importlib.import_module(
         "dap_mux.rank.frameworks.ray_worker"
     ).trace_methods()  # which `arm` has brought

@@ -76,7 +76,7 @@ def listening(bundle: bytes) -> dict[str, Any]:
     """Let a debugger attach to this process; where, and why not (`problem`)."""
     here = {"pid": os.getpid(), "machine": machine(), "problem": ""}
     try:
-        return {**here, **arm(bundle, {})}
+        return {**here, **arm(bundle)}
     except RuntimeError as error:
         return {**here, "port": 0, "problem": str(error)}
 
