@@ -96,6 +96,3 @@ async def finish(editor: Editor, ranks: list[Rank]) -> None:
     for rank in ranks:
         assert await rank.ended() == 0, rank.output
         assert "end" in rank.output
-
-
-# attach

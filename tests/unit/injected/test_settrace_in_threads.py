@@ -26,5 +26,5 @@ def test_no_thread_is_refused(hook: str, manner: str) -> None:
 
 @pytest.mark.skipif(sys.version_info >= (3, 12), reason="Python 3.12 has mended it")
 def test_an_audit_hook_in_python_is_why() -> None:
-    """Otherwise neither `rank/audit.py` nor the patience of `injected.attach.tracing` is needed."""
+    """Else neither `on_audit_event` nor the patience of `injected.attach.tracing` is needed."""
     assert REFUSED in run("python", "plain", 10_000_000).stdout
