@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import socket
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 
 import debugpy  # noqa: T100
@@ -13,7 +13,7 @@ import debugpy  # noqa: T100
 from dap_mux.rank.debugger_wait import note_debugger_visits
 from dap_mux.rank.hidden_frames import hide_our_frames
 from dap_mux.rank.in_process import CannotListen
-from dap_mux.rank.injected import evaluation, source_of
+from dap_mux.rank.injected import attach, evaluation, source_of
 from dap_mux.rank.injected.attach import adapter_keeper, conditions, tracing
 from dap_mux.rank.own_port import has_been_opened, listen_at
 
@@ -92,8 +92,12 @@ def _listen_by_an_adapter(host: str, port: int) -> tuple[str, int] | None:
             raise CannotListen(str(error)) from error
         return None
     prepare_debugger()
-    _send_without_delay()
-    _keep_adapter()
+    debugger = sys.modules["pydevd"].get_global_debugger()
+    with suppress(Exception):
+        attach.send_without_delay(debugger)
+    # From now on, and not only from the first attach on: a line may break in the midst of that.
+    with suppress(Exception):
+        adapter_keeper.keep_adapter(debugger, source_of("attach/adapter_program"))
     return address
 
 
@@ -148,22 +152,3 @@ def _is_free(host: str, port: int) -> bool:
     if probe is not None:
         probe.close()
     return probe is not None
-
-
-def _keep_adapter() -> None:
-    """From now on, and not only from the first attach on: a line may break in the midst of that."""
-    with suppress(Exception):
-        debugger = sys.modules["pydevd"].get_global_debugger()
-        adapter_keeper.keep_adapter(debugger, source_of("attach/adapter_program"))
-
-
-def _send_without_delay() -> None:
-    """Set TCP_NODELAY where debugpy writes its messages in two pieces.
-
-    44 ms become 0.7 ms a request (measured). `writer.sock` is debugpy's private matter, so
-    whatever has changed there costs the speed and nothing else.
-    """
-    with suppress(Exception):
-        get_debugger: Callable[[], object] = sys.modules["pydevd"].get_global_debugger
-        sock: socket.socket = get_debugger().writer.sock  # type: ignore[attr-defined]
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
