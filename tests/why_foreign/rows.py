@@ -14,29 +14,24 @@ MARKED_LINES: Final = "@culprit"
 class Fault(NamedTuple):
     """A program that hangs, and what a right answer says of it.
 
-    file: in `faults`. link: where it was reported; the program's docstring says what.
-    culprits: the ranks to accuse; another set is as right where there is more than one.
+    file: in `faults`; the program's docstring says where and what was reported.
     cause: an answer contains, in any case, at least one of the alternatives of each of these
     groups, which `|` separates. `@culprit` stands for the marked lines of the program, as "x.py:7"
     or "line 7". Words in the name of the file do not count.
-    changed: why the row is no longer what was written before the first run.
+    culprits: the ranks to accuse; another set is as right where there is more than one.
     """
 
     file: str
-    link: str
-    culprits: tuple[frozenset[int], ...]
     cause: tuple[str, ...]
     because: str
-    changed: str = ""
+    culprits: tuple[frozenset[int], ...] = (frozenset({2}),)
 
 
 class Healthy(NamedTuple):
     """A program that goes on; a right answer accuses no rank."""
 
     file: str
-    link: str
     because: str
-    changed: str = ""
 
 
 def marked_lines(program: Path) -> list[int]:

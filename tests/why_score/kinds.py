@@ -11,23 +11,6 @@ Suspect = Literal["rank", "pair", "either", "group", "all", "none"]
 alone or all of its sub-group, all ranks, or nobody."""
 ALL: Final = ("socket", "gloo", "mpi")
 HEALTHY: Final = "healthy"
-CODES: Final = {
-    "healthy": 0,
-    "undecided": 1,
-    "process-gone": 10,
-    "process-stopped": 11,
-    "held-by-debugger": 12,
-    "exception-held": 13,
-    "gil-held": 14,
-    "lock-cycle": 15,
-    "mismatched-collective": 16,
-    "p2p-cycle": 17,
-    "input-starved": 18,
-    "blocked-io": 19,
-    "teardown": 20,
-    "not-joined": 21,
-    "slow-rank": 22,
-}
 
 
 @dataclass(frozen=True)

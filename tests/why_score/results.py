@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from dap_mux.pure.errors import DapMuxError
+from dap_mux.pure.insight.why.verdicts import EXIT_CODES
 from dap_mux.pure.rank_sets import World, parse
-from tests.why_score.kinds import CODES, KINDS, Kind, is_healthy
+from tests.why_score.kinds import KINDS, Kind, is_healthy
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ def judged(plan: Plan, body: dict[str, Any], code: int, seconds: float) -> Resul
         ranks="; ".join(suspects),
         code=code,
         seconds=round(seconds, 3),
-        right_cause=verdict in kind.verdicts and code == CODES[verdict],
+        right_cause=verdict in kind.verdicts and code == EXIT_CODES[verdict],
         right_rank=_named(kind, plan, suspects),
         said=str(body.get("sentence", "")),
     )
