@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Final, TypeAlias, TypeVar
+from typing import Final, TypeAlias
 
 from msgspec import Struct
 
@@ -18,6 +18,7 @@ from dap_mux.engine.state.rank import Rank, Reply
 from dap_mux.engine.state.session import Listeners, SessionState, host_of
 from dap_mux.pure import remote as probe
 from dap_mux.pure.errors import PeerFault
+from dap_mux.pure.grouping import grouped
 from dap_mux.pure.pathmap import Fit, fitting
 from dap_mux.pure.protocol.messages import Body
 from dap_mux.pure.protocol.rank_messages import Evaluated
@@ -29,7 +30,6 @@ from dap_mux.pure.remote import Found
 
 MISSING: Final = "missing"
 DIFFERS: Final = "differs"
-K = TypeVar("K")
 
 
 class FileNews(Struct, frozen=True):
@@ -110,21 +110,14 @@ class Others(Struct, frozen=True):
 def about_file(news: Mapping[RankId, FileNews], others: Others) -> AboutFile:
     """Return one sentence for each problem, then one for each mapping that would solve it."""
     missing = frozenset(rank for rank, each in news.items() if each.kind == MISSING)
-    wrong = _grouped((rank, (each.kind, each.path)) for rank, each in news.items())
-    fits = _grouped((rank, (each.fit, each.instead)) for rank, each in news.items() if each.fit)
+    wrong = grouped(((each.kind, each.path), rank) for rank, each in news.items())
+    fits = grouped(((each.fit, each.instead), rank) for rank, each in news.items() if each.fit)
     said = [f"file {kind}{others.names(ranks)}: {path}" for (kind, path), ranks in wrong.items()]
     proposals = tuple(
         _proposal(fit, others.limits(ranks), instead=instead)
         for (fit, instead), ranks in fits.items()
     )
     return AboutFile(missing, (*said, *map(str, proposals)), proposals)
-
-
-def _grouped(pairs: Iterable[tuple[RankId, K]]) -> dict[K, list[RankId]]:
-    groups: dict[K, list[RankId]] = {}
-    for rank, key in pairs:
-        groups.setdefault(key, []).append(rank)
-    return groups
 
 
 def _proposal(fit: Fit, limits: Mapping[str, object], *, instead: bool) -> Proposal:

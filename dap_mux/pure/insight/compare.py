@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from msgspec import Struct
 
+from dap_mux.pure.grouping import grouped
 from dap_mux.pure.rank_sets import RankId
 
 # Addresses in the `repr` of objects, which differ in every process and say nothing of a value.
@@ -149,9 +150,7 @@ def _norms(values: Mapping[RankId, str]) -> dict[RankId, float]:
 def _grouped(
     values: Mapping[RankId, str], numbers: Mapping[RankId, float], limit: Tolerance
 ) -> list[tuple[str, list[RankId]]]:
-    same: dict[str, list[RankId]] = {}
-    for rank in sorted(values):
-        same.setdefault(values[rank], []).append(rank)
+    same = grouped((values[rank], rank) for rank in sorted(values))
     ordered = sorted(same.items(), key=lambda item: -len(item[1]))  # stable: lowest rank first
     return _joined(ordered, numbers, limit) if limit != Tolerance() else ordered
 
@@ -363,14 +362,12 @@ def folded(
     return {"results": results, "errors": failed, "outliers": label(sorted(odd))}
 
 
-def most_first(
-    texts: Mapping[RankId, str], types: Mapping[RankId, str] | None = None
-) -> list[tuple[str, list[RankId]]]:
-    """Return each distinct text with its ranks, sorted; ranks of different types are apart.
+def most_first(texts: Mapping[RankId, str]) -> list[tuple[str, list[RankId]]]:
+    """Return each distinct text with its ranks, sorted.
 
     Addresses of objects do not count, and are masked where they differ.
     """
-    said = {rank: (text, types[rank] if types else "") for rank, text in texts.items()}
+    said = {rank: (text, "") for rank, text in texts.items()}
     return [(text, ranks) for text, _, ranks in _by_answer(said)]
 
 
@@ -379,16 +376,10 @@ def _by_answer(said: Mapping[RankId, tuple[str, str]]) -> list[tuple[str, str, l
 
     Most ranks say the same: a text is looked at once, not for each of a thousand.
     """
-    same: dict[tuple[str, str], list[RankId]] = {}
-    for rank, pair in said.items():
-        ranks = same.get(pair)
-        if ranks is None:
-            same[pair] = [rank]
-        else:
-            ranks.append(rank)
-    alike: dict[tuple[str, str], list[tuple[str, list[RankId]]]] = {}
-    for (text, type), ranks in same.items():
-        alike.setdefault((without_addresses(text), type), []).append((text, ranks))
+    same = grouped((pair, rank) for rank, pair in said.items())
+    alike = grouped(
+        ((without_addresses(text), type), (text, ranks)) for (text, type), ranks in same.items()
+    )
     groups = [
         (
             members[0][0] if len(members) == 1 else masked,

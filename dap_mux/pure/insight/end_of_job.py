@@ -14,9 +14,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePath
 from typing import Final
 
-from msgspec import Struct, field
+from msgspec import Struct, convert, field
 from msgspec.structs import replace
 
+from dap_mux.pure.grouping import grouped
 from dap_mux.pure.insight.ended import Ended, Written
 from dap_mux.pure.printable import one_line
 from dap_mux.pure.rank_sets import RankId, fold, name_ranks
@@ -137,7 +138,8 @@ def end_of_job(
         quiet = [one for one in ranks if one.code is None and not one.failed]
         if len(quiet) < len(failed):
             causes = sorted([*quiet, *causes], key=lambda one: one.since)
-    by_host = _by_host(unseen)
+    on_host = grouped((host, rank) for rank, host in unseen.items())
+    by_host = {host: _named(of) for host, of in on_host.items()}
     end = EndOfJob(code, None, [], _named(absent), _versions(ranks), "", by_host)
     if unseen and not causes:
         where = f"which ran on {', '.join(by_host)}, out of this session's sight"
@@ -161,13 +163,6 @@ def end_of_job(
         others=_others([first], rest),
         next=_next(first, again),
     )
-
-
-def _by_host(unseen: Mapping[RankId, str]) -> dict[str, str]:
-    ranks: dict[str, list[RankId]] = defaultdict(list)
-    for rank, host in unseen.items():
-        ranks[host].append(rank)
-    return {host: _named(of) for host, of in ranks.items()}
 
 
 def _absent(ranks: Sequence[RankId], how: str) -> First:
@@ -280,14 +275,7 @@ def _described(
 def _place(one: Ended) -> Place:
     failure = one.failure
     if failure is not None:
-        return Place(
-            failure.file,
-            failure.line,
-            failure.function,
-            failure.called,
-            failure.source,
-            failure.values,
-        )
+        return convert(failure, Place, from_attributes=True)
     own = [frame for frame in _crash_frames(one.crash) if not _LIBRARY.search(frame[0])]
     return Place(own[0][0], int(own[0][1]), own[0][2]) if own else Place()
 
@@ -319,9 +307,7 @@ def _short(message: str) -> str:
 
 def _others(first: Sequence[Ended], rest: Sequence[Ended]) -> list[Other]:
     """Return the others, those that ended alike together. `first`: since when time is counted."""
-    groups: dict[tuple[str, str], list[Ended]] = defaultdict(list)
-    for one in rest:
-        groups[_DIGITS.sub("#", _how(one)), str(_place(one))].append(one)
+    groups = grouped(((_DIGITS.sub("#", _how(one)), str(_place(one))), one) for one in rest)
     found = []
     for group in groups.values():
         place, how = _place(group[0]), _how(group[0])

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from itertools import combinations, takewhile
 from typing import Any, Final, NamedTuple
 
+from dap_mux.pure.grouping import grouped
 from dap_mux.pure.rank_sets import RankId
 
 
@@ -60,11 +61,8 @@ def merge(stacks: Iterable[tuple[RankId, Stack]]) -> tuple[Branch, ...]:
 
     A rank may have several stacks, of several threads.
     """
-    together: dict[Stack, list[RankId]] = {}
-    for rank, stack in stacks:
-        together.setdefault(stack, []).append(rank)
     root = _Node()
-    for stack, ranks in together.items():
+    for stack, ranks in grouped((stack, rank) for rank, stack in stacks).items():
         node = root
         for frame in stack:
             node = node.inside.setdefault(frame, _Node())

@@ -5,12 +5,13 @@ A rank reports them by `injected.timeout_probe`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Final, TypeVar
+from collections.abc import Iterable, Mapping
+from typing import Final
 
 import msgspec
 from msgspec import Struct
 
+from dap_mux.pure.grouping import grouped
 from dap_mux.pure.rank_sets import RankId, fold
 
 RAISED_TIMEOUT_S: Final = 24 * 3600  # of a collective while ranks are stopped
@@ -57,7 +58,6 @@ _UNLIMITED_S: Final = (
     RAISED_TIMEOUT_S / 2
 )  # more is left only where the time-out was raised, or as long
 _MINUTE, _HOUR = 60, 3600
-K = TypeVar("K")
 
 
 class TimeoutWarning(Struct, frozen=True):
@@ -107,7 +107,7 @@ def _collectives(
         if (one := min(filter(_lasts, report.waiting), key=_left, default=None))
     }
     elastic = any(one.elastic for one in told.values())
-    for name, ranks in _grouped(endangered, lambda one: one.name).items():
+    for name, ranks in grouped((one.name, rank) for rank, one in endangered.items()).items():
         left = min(_left(endangered[rank]) for rank in ranks)
         known = left < _UNLIMITED_S
         limit = endangered[min(ranks, key=lambda rank: _left(endangered[rank]))].limit
@@ -135,7 +135,7 @@ def _schedulers(
     told: Mapping[RankId, TimeoutReport], default_group: str
 ) -> Iterable[TimeoutWarning]:
     limited = {rank: one for rank, one in told.items() if one.job}
-    for job, ranks in _grouped(limited, lambda one: one.job).items():
+    for job, ranks in grouped((one.job, rank) for rank, one in limited.items()).items():
         times = [one.left for rank in ranks if (one := limited[rank]).left is not None]
         others = "" if len(ranks) == len(told) else f" ({_on(ranks, default_group)})"
         left = min(times, default=None)
@@ -148,17 +148,10 @@ def _schedulers(
 
 
 def _problems(told: Mapping[RankId, TimeoutReport], default_group: str) -> Iterable[TimeoutWarning]:
-    wrong = {rank: one for rank, one in told.items() if one.problem}
-    for problem, ranks in _grouped(wrong, lambda one: one.problem).items():
+    wrong = grouped((one.problem, rank) for rank, one in told.items() if one.problem)
+    for problem, ranks in wrong.items():
         text = f"torch's timeouts cannot be raised {_on(ranks, default_group)}: {problem}"
         yield TimeoutWarning("problem", text, tuple(ranks))
-
-
-def _grouped(values: Mapping[RankId, K], key: Callable[[K], str]) -> dict[str, list[RankId]]:
-    groups: dict[str, list[RankId]] = {}
-    for rank, value in values.items():
-        groups.setdefault(key(value), []).append(rank)
-    return groups
 
 
 def _on(ranks: Iterable[RankId], default_group: str) -> str:

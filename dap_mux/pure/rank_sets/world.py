@@ -13,6 +13,7 @@ from typing import NamedTuple, TypeAlias
 from msgspec import Struct, field
 
 from dap_mux.pure.errors import UsageError
+from dap_mux.pure.grouping import grouped
 from dap_mux.pure.printable import did_you_mean
 from dap_mux.pure.rank_sets.tokens import Place, RankSetError
 
@@ -264,16 +265,10 @@ def worker_of(id: DebuggeeId) -> int | None:
 
 def label(ids: Iterable[DebuggeeId], default_group: str = "job") -> str:
     """Return `0-3,7` for ranks, `3/1-4` for workers 1 to 4 of rank 3, `0-3, 2/1` for both."""
-    ranks: list[RankId] = []
-    workers: dict[RankId, list[int]] = {}
-    for id in sorted(ids):
-        if len(id) == 3:
-            workers.setdefault(rank_of(id), []).append(id[2])
-        else:
-            ranks.append(id)
-    same: dict[tuple[str, str], list[RankId]] = {}
-    for rank, numbers in workers.items():
-        same.setdefault((rank[0], fold_numbers(numbers)), []).append(rank)
+    known = sorted(ids)
+    ranks = [id for id in known if len(id) == 2]
+    workers = grouped((rank_of(id), id[2]) for id in known if len(id) == 3)
+    same = grouped(((rank[0], fold_numbers(of)), rank) for rank, of in workers.items())
     parts = [fold(ranks, default_group)] * bool(ranks)
     several = len({id[0] for id in (*ranks, *workers)}) > 1
     for (group, which), those in same.items():

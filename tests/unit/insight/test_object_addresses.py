@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 import pytest
 
-from dap_mux.pure.insight.compare import common_text, compare, folded, most_first, without_addresses
+from dap_mux.pure.insight.compare import common_text, compare, folded, without_addresses
+from dap_mux.pure.rank_sets import RankId
 
 
 class Foo:
@@ -74,10 +76,11 @@ def test_an_address_that_all_share_is_shown() -> None:
     assert common_text([foo(7), foo(7)]) == foo(7)
 
 
-def test_they_are_folded_without_and_so_are_errors() -> None:
-    def label(ranks: object) -> str:
-        return ",".join(str(rank) for _, rank in ranks)  # type: ignore[attr-defined]
+def label(ranks: Iterable[RankId]) -> str:
+    return ",".join(str(rank) for _, rank in ranks)
 
+
+def test_they_are_folded_without_and_so_are_errors() -> None:
     values = {rank: (text, "Foo") for rank, text in said(foo(1), foo(2)).items()}
     body = folded(values, said(f"ValueError: {foo(3)}", f"ValueError: {foo(4)}"), label, id)
     assert [(one["ranks"], one["value"]) for one in body["results"]] == [
@@ -89,5 +92,9 @@ def test_they_are_folded_without_and_so_are_errors() -> None:
 
 
 def test_equal_texts_of_other_types_stay_apart() -> None:
-    types = {("job", 0): "int", ("job", 1): "float"}
-    assert most_first(said("1", "1"), types) == [("1", [("job", 0)]), ("1", [("job", 1)])]
+    values = {("job", 0): ("1", "int"), ("job", 1): ("1", "float")}
+    body = folded(values, {}, label, id)
+    assert [(one["ranks"], one["type"]) for one in body["results"]] == [
+        ("0", "int"),
+        ("1", "float"),
+    ]

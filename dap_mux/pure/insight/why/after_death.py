@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from dap_mux.pure.grouping import grouped
 from dap_mux.pure.insight.stack_tree import Stack
 from dap_mux.pure.insight.why.evidence import (
     Call,
@@ -26,7 +27,7 @@ from dap_mux.pure.insight.why.recorder_dump import Dump, Entry, NotADump, Runnin
 from dap_mux.pure.insight.why.verdict import place, seconds
 from dap_mux.pure.insight.why.waits import TORCH_CALLS
 from dap_mux.pure.printable import one_line
-from dap_mux.pure.rank_sets import RankId, fold
+from dap_mux.pure.rank_sets import RankId, name_ranks
 
 MAIN: Final = "MainThread"
 GROUP: Final = "job"
@@ -177,12 +178,12 @@ def _last(dump: Dump) -> str:
 
 
 def _failures(remains: Remains) -> Iterator[str]:
-    alike: dict[str, list[RankId]] = {}
-    for rank, failure in remains.failures.items():
-        if rank != remains.first_failure:
-            alike.setdefault(failure.message, []).append(_id(rank))
+    first = remains.first_failure
+    alike = grouped(
+        (failure.message, _id(rank)) for rank, failure in remains.failures.items() if rank != first
+    )
     for message, ranks in [*alike.items()][:MAX_LINES]:
-        yield f"rank{'s' * (len(ranks) != 1)} {fold(ranks)} ended with {message}"
+        yield f"{name_ranks(ranks, GROUP)} ended with {message}"
 
 
 def by_number(ranks: Iterable[RankId]) -> list[int]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
+from dap_mux.pure.grouping import grouped
 from dap_mux.pure.insight.why.evidence import Evidence
 from dap_mux.pure.insight.why.picture import Doing, Picture, picture_of, same_wait
 from dap_mux.pure.insight.why.waits import SENDS, Wait
@@ -171,14 +172,9 @@ def held_up(
     Nothing is said of a rank that may wait for others that run.
     """
     picture = picture_of(evidence)
-    alike: dict[tuple[str, tuple[RankId, ...]], list[RankId]] = {}
-    for one in picture.live:
-        wait = one.wait
-        if one.rank not in run or wait is None:
-            continue
-        held = _awaited(picture, one, wait, stand)
-        if held:
-            alike.setdefault((str(replace(wait, peer=NO_NUMBER)), held), []).append(one.rank)
+    waits = [(one.wait, one) for one in picture.live if one.rank in run]
+    found = [(w, _awaited(picture, one, w, stand), one.rank) for w, one in waits if w is not None]
+    alike = grouped(((str(replace(w, peer=NO_NUMBER)), of), rank) for w, of, rank in found if of)
     for (wait_for, held), waiting in alike.items():
         yield _told(tuple(waiting), held, wait_for, stand, default_group)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 
+from dap_mux.pure.grouping import grouped
 from dap_mux.pure.insight.stack_tree import Stack
 from dap_mux.pure.insight.why.graph import WaitGraph, graph_of, operation
 from dap_mux.pure.insight.why.picture import Doing, Picture, same_wait
@@ -49,10 +50,8 @@ def mismatched_collective(picture: Picture) -> Verdict | None:
     if verdict := _disagree(picture) or _called_twice(picture):
         return verdict
     graph = graph_of(picture)
-    groups: dict[str, list[Doing]] = {}
-    for one in picture.waiting:
-        if one.wait is not None and one.wait.collective:
-            groups.setdefault(one.wait.group, []).append(one)
+    waits = ((one.wait, one) for one in picture.waiting)
+    groups = grouped((wait.group, one) for wait, one in waits if wait and wait.collective)
     found = (_in_a_group(members, graph, picture) for members in groups.values())
     if verdict := next(filter(None, found), None) or _in_a_circle(graph, picture):
         return verdict
@@ -106,10 +105,7 @@ def _disagree(picture: Picture) -> Verdict | None:
 
     As the destination of a gather, the ranks of a new group, or the port at which all meet.
     """
-    calls: dict[tuple[str, str, int], list[Doing]] = {}
-    for one in picture.waiting:
-        if (of := one.wait) is not None:
-            calls.setdefault((of.plain, of.group, of.number), []).append(one)
+    calls = grouped((one.wait.call, one) for one in picture.waiting if one.wait)
     for members in calls.values():
         for name in dict.fromkeys(name for one in members for name in _agreed(one)):
             told = [one for one in members if name in _agreed(one)]
@@ -135,10 +131,8 @@ def _agreed(one: Doing) -> Mapping[str, str]:
 
 def _called_twice(picture: Picture) -> Verdict | None:
     """Ranks join the others under the same number, so that another number never comes."""
-    by_number: dict[int, list[Doing]] = {}
-    for one in picture.waiting:
-        if one.wait is not None and one.wait.calls_itself >= 0:
-            by_number.setdefault(one.wait.calls_itself, []).append(one)
+    waits = ((one.wait, one) for one in picture.waiting)
+    by_number = grouped((of.calls_itself, one) for of, one in waits if of and of.calls_itself >= 0)
     twice = {number: of for number, of in by_number.items() if len(of) > 1}
     for number, of in twice.items():
         culprits = [one for one in of if one.rank[1] != number] or of

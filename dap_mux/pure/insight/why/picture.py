@@ -12,6 +12,7 @@ from typing import Final
 
 import msgspec
 
+from dap_mux.pure.grouping import grouped
 from dap_mux.pure.insight.stack_tree import Frame, Stack
 from dap_mux.pure.insight.why.evidence import (
     Call,
@@ -140,10 +141,9 @@ class Doing:
         first, last = self.waits[0], self.waits[-1]
         assert first is not None
         assert last is not None
-        same = (first.plain, first.number, first.group) == (last.plain, last.number, last.group)
         polled = first.number >= 0 or first.kind == JOINS  # C looks again and again
         stays = self.steady or polled or (first.result and self._at_one_place)
-        return last if same and stays else None
+        return last if first.call == last.call and stays else None
 
     @property
     def ended(self) -> bool:
@@ -316,11 +316,8 @@ class Picture:
     @cached_property
     def _by_collective(self) -> Mapping[Hashable, Sequence[Doing]]:
         """The live ranks by the collective that they wait in, None for those that are in none."""
-        found: dict[Hashable, list[Doing]] = {}
-        for one in self.live:
-            wait = one.wait if one.wait is not None and one.wait.collective else None
-            found.setdefault(wait and (wait.plain, wait.number, wait.group), []).append(one)
-        return found
+        waits = ((one.wait, one) for one in self.live)
+        return grouped((w.call if w and w.collective else None, one) for w, one in waits)
 
     def is_foreign(self, one: Doing, wait: Wait) -> bool:
         """Whether a connection that a rank waits for is to no rank; the ends of all are known.
@@ -417,9 +414,4 @@ def same_wait(ranks: Iterable[Doing]) -> Wait | None:
     first = waits[0] if waits else None
     if first is None:
         return None
-    alike = all(
-        one is not None
-        and (one.plain, one.number, one.group) == (first.plain, first.number, first.group)
-        for one in waits
-    )
-    return first if alike else None
+    return first if all(one is not None and one.call == first.call for one in waits) else None

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any, Final
 
+from dap_mux.pure.grouping import grouped
 from dap_mux.pure.insight.stack_tree import Frame, Stack, frame_body
 from dap_mux.pure.insight.why.evidence import Child, Evidence, Thread
 from dap_mux.pure.insight.why.graph import graph_of
 from dap_mux.pure.insight.why.picture import Doing, Picture, picture_of, same_wait
-from dap_mux.pure.rank_sets import RankId, fold
+from dap_mux.pure.rank_sets import RankId, name_ranks
 
 DEFAULT_GROUP: Final = "job"
 DISK: Final = "D"
@@ -43,15 +44,12 @@ class Verdict:
 
 def ranks(of: Iterable[Doing]) -> str:
     """Return `rank 5`, `ranks 0-4,6` or `rank Worker:1`."""
-    ids = [one.rank for one in of]
-    return f"rank{'s' * (len(ids) != 1)} {named_ids(ids)}"
+    return name_ranks([one.rank for one in of], DEFAULT_GROUP)
 
 
 def named_ids(ids: Sequence[RankId]) -> str:
     """Return `5`, `0-4,6` or `Worker:1`."""
-    groups = {group for group, _ in ids}
-    prefix = "" if len(groups) > 1 or groups <= {DEFAULT_GROUP} else f"{ids[0][0]}:"
-    return f"{prefix}{fold(ids)}"
+    return name_ranks(ids, DEFAULT_GROUP).partition(" ")[2]
 
 
 def verb(of: Sequence[Doing], singular: str, plural: str) -> str:
@@ -85,10 +83,8 @@ def suspects(culprits: Iterable[Doing], picture: Picture) -> tuple[Suspect, ...]
     """The culprits one by one, then who waits for them, together where they stand alike."""
     first = tuple(suspect(one, str(one.wait or "")) for one in culprits)
     named = {rank for each in first for rank in each.ranks}
-    alike: dict[tuple[Stack, str], list[RankId]] = {}
-    for one in picture.waiting:
-        if one.rank not in named:
-            alike.setdefault((one.stack, str(one.wait)), []).append(one.rank)
+    waiting = (one for one in picture.waiting if one.rank not in named)
+    alike = grouped(((one.stack, str(one.wait)), one.rank) for one in waiting)
     victims = (Suspect(tuple(of), stack, wait) for (stack, wait), of in alike.items())
     return (*first, *victims)
 
@@ -96,10 +92,8 @@ def suspects(culprits: Iterable[Doing], picture: Picture) -> tuple[Suspect, ...]
 def who_waits(picture: Picture, culprits: Sequence[Doing] = ()) -> tuple[str, ...]:
     """Say what the others wait in, a sentence for each place and kind."""
     names = {one.rank for one in culprits}
-    alike: dict[tuple[str, str], list[Doing]] = {}
-    for one in picture.waiting:
-        if one.rank not in names:
-            alike.setdefault((str(one.wait), place(one.place)), []).append(one)
+    waiting = (one for one in picture.waiting if one.rank not in names)
+    alike = grouped(((str(one.wait), place(one.place)), one) for one in waiting)
     return tuple(
         f"{ranks(of)} {verb(of, 'waits', 'wait')} in {wait} at {where}{_how_long(of)}"
         for (wait, where), of in alike.items()
@@ -119,10 +113,9 @@ def _how_long(of: Sequence[Doing]) -> str:
 def has_not_reached(culprits: Sequence[Doing], picture: Picture) -> tuple[str, ...]:
     """Say that culprits are not where all the others wait, if those wait for the same."""
     others = [one for one in picture.waiting if one not in culprits]
-    wait = same_wait(others)
+    wait, waiting = same_wait(others), who_waits(picture, culprits)
     if wait is None or wait.result:
-        return who_waits(picture, culprits)
-    waiting = who_waits(picture, culprits)
+        return waiting
     they = verb(culprits, "it has", "they have")
     return (f"{they} not reached {wait}", *waiting)
 
@@ -220,10 +213,8 @@ def answer(
 
 def _waits(evidence: Evidence, named: Callable[[Iterable[RankId]], str]) -> list[Body]:
     """Return the graph's edges: ranks that wait for the same ranks are one of them."""
-    alike: dict[frozenset[RankId], list[RankId]] = {}
-    for rank, others in graph_of(picture_of(evidence)).waits_for.items():
-        if others:
-            alike.setdefault(others, []).append(rank)
+    waits = graph_of(picture_of(evidence)).waits_for.items()
+    alike = grouped((others, rank) for rank, others in waits if others)
     edges = list(alike.items())[:MOST_WAITS]
     return [{"ranks": named(waiting), "for": named(sorted(others))} for others, waiting in edges]
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Final
 
+from dap_mux.pure.grouping import grouped
 from dap_mux.pure.insight.why.evidence import Evidence
 from dap_mux.pure.insight.why.mismatches import mismatched_collective, p2p_cycle
 from dap_mux.pure.insight.why.picture import BUSY, Doing, Picture, picture_of
@@ -72,16 +73,12 @@ def _how(one: Doing) -> str:
     if code is None:
         return f"is gone: {one.standing.problem or 'its process has ended'}"
     if code < 0:
-        return f"was killed by {_signal(-code)}"
+        return f"was killed by {SIGNALS.get(-code, f'signal {-code}')}"
     return f"has ended with exit code {code}" if code else "has ended, without an error"
 
 
 def _ran_out_of_memory(one: Doing) -> bool:
     return any(process.out_of_memory for process in one.processes)
-
-
-def _signal(number: int) -> str:
-    return SIGNALS.get(number, f"signal {number}")
 
 
 STOPPED = frozenset("Tt")
@@ -330,9 +327,7 @@ def healthy(picture: Picture) -> Verdict | None:
 def _undecided(picture: Picture) -> Verdict:
     silent = [one for one in picture.live if not one.told]
     if silent:
-        problems: dict[str, list[Doing]] = {}
-        for one in silent:
-            problems.setdefault(one.standing.problem or "no answer", []).append(one)
+        problems = grouped((one.standing.problem or "no answer", one) for one in silent)
         told = [f"{ranks(each)}: {problem}" for problem, each in problems.items()]
         sentence = "; ".join([*told, "nothing else is wrong"])
     elif not picture.live:

@@ -118,6 +118,11 @@ class Wait:
         return plain(self.kind)
 
     @property
+    def call(self) -> tuple[str, str, int]:
+        """What ranks that are in the same call have alike, as far as it is known."""
+        return self.plain, self.group, self.number
+
+    @property
     def point_to_point(self) -> bool:
         """Whether it is a send or a receive."""
         return self.plain in POINT_TO_POINT
@@ -360,14 +365,10 @@ def _told_by(call: Call, kind: str) -> Wait:
     """The peer is named by the call itself, where it is a number."""
     if plain(kind) not in POINT_TO_POINT:
         return Wait(kind)
-    names = _PEERS
-    peer = next((call.arguments[name] for name in names if _is_rank(call, name)), -1)
-    tag = call.arguments.get("tag")
+    told = call.arguments
+    peer = next((told[name] for name in _PEERS if _is_rank_number(told.get(name))), -1)
+    tag = told.get("tag")
     return Wait(kind, peer=peer, tag=tag if isinstance(tag, int) else None)
-
-
-def _is_rank(call: Call, name: str) -> bool:
-    return _is_rank_number(call.arguments.get(name))
 
 
 def _is_rank_number(value: Any) -> bool:
