@@ -190,13 +190,11 @@ class Framer:
         "_length",
         "_line",
         "_max_body",
-        "_max_header",
         "_need",
         "between",
     )
 
-    def __init__(self, *, max_header: int = MAX_HEADER, max_body: int = MAX_BODY) -> None:
-        self._max_header = max_header
+    def __init__(self, *, max_body: int = MAX_BODY) -> None:
         self._max_body = max_body
         self._buffer = bytearray()
         self._line = 0  # where the unfinished header line starts: no line is read twice
@@ -265,14 +263,6 @@ class Framer:
         return body
 
     def _read_header(self) -> bool:
-        if usual := _USUAL.match(self._buffer):
-            self._line, self._length = usual.end(), _number(usual[1], self._max_body)
-            self._check_size(self._line - 2 * len(_NEWLINE))
-            self._finish_header()
-            return True
-        return self._read_lines()
-
-    def _read_lines(self) -> bool:
         while (end := self._buffer.find(_NEWLINE, self._line)) >= 0:
             self._check_size(end - len(_NEWLINE))
             line = bytes(self._buffer[self._line : end])
@@ -307,8 +297,8 @@ class Framer:
             self._check_line_start(line)
 
     def _check_size(self, size: int) -> None:
-        if size > self._max_header:
-            raise FramingError(f"header block longer than {self._max_header} bytes")
+        if size > MAX_HEADER:
+            raise FramingError(f"header block longer than {MAX_HEADER} bytes")
 
     def _check_line_start(self, line: bytes) -> None:
         start = line[:15].lower()

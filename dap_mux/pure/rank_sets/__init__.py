@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dap_mux.pure.rank_sets.texts import (
     complete,
-    is_name,
     parse,
     split_condition,
     split_leading,
@@ -17,7 +16,7 @@ from dap_mux.pure.rank_sets.texts import (
     substitute,
     with_group,
 )
-from dap_mux.pure.rank_sets.tokens import RankSetError, UnknownDimension
+from dap_mux.pure.rank_sets.tokens import RankSetError, UnknownDimension, is_name
 from dap_mux.pure.rank_sets.world import STATES, Mesh, RankId, RankSet, World, fold, name_ranks
 
 __all__ = [

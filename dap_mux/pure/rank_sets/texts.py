@@ -21,13 +21,6 @@ def parse(text: str) -> RankSet:
     return grammar.parse(text)
 
 
-def is_name(text: str) -> bool:
-    """Whether groups and named sets may be called so (letters, digits, `_`, inner `-`)."""
-    from dap_mux.pure.rank_sets import tokens
-
-    return tokens.is_name(text)
-
-
 def split_leading(text: str) -> tuple[str, str]:
     """Return the rank set at the head of a text and the command behind it (`prefix`)."""
     from dap_mux.pure.rank_sets import prefix
