@@ -7,26 +7,12 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from dap_mux.pure.insight.why.evidence import (
-    Collective,
-    Evidence,
-    RankEvidence,
-    Sample,
-    Thread,
-)
+from dap_mux.pure.insight.why.evidence import Collective, RankEvidence, Sample, Thread
 from dap_mux.pure.insight.why.verdict import answer
 from dap_mux.pure.insight.why.verdicts import judge
 from dap_mux.pure.rank_sets import fold
-from tests.unit.insight.test_verdicts import (
-    FILES,
-    FUNCTIONS,
-    LOAD,
-    SLEEP,
-    TRAIN,
-    at,
-    named,
-    verdict,
-)
+from tests.unit.insight.judging import evidence, named, verdict
+from tests.unit.insight.test_verdicts import FILES, FUNCTIONS, LOAD, SLEEP, TRAIN, at
 
 ENGINE = "/usr/lib/python3/site-packages/torch/autograd/graph.py"
 OPTIMIZER = "/usr/lib/python3/site-packages/torch/distributed/fsdp/_fully_shard.py"
@@ -85,19 +71,14 @@ def test_what_is_known_is_said_with_its_source() -> None:
     """Where one rank of torch has no record, its numbers are torch's, and no others are used."""
 
     def told(*ranks: RankEvidence) -> tuple[str, list[str]]:
-        found = Evidence(
-            {
-                ("job", rank): RankEvidence(("job", rank), samples=one.samples)
-                for rank, one in enumerate(ranks)
-            }
-        )
+        found = evidence(*ranks)
         body = answer(judge(found), fold, found)
         return body["suspects"][-1]["waitingFor"], body["evidence"]
 
     asleep = at(LOAD, call=SLEEP)
-    wait, evidence = told(calls(OPEN), calls(OPEN, recorder="off"), asleep)
+    wait, said = told(calls(OPEN), calls(OPEN, recorder="off"), asleep)
     assert wait == "all_reduce #41 of group dp"
-    assert evidence[-1] == "known by the record of open calls of rank set 0-1 (--comm time)"
-    wait, evidence = told(calls(OPEN), calls(OPEN), at(LOAD, call=SLEEP, recorder="on"))
+    assert said[-1] == "known by the record of open calls of rank set 0-1 (--comm time)"
+    wait, said = told(calls(OPEN), calls(OPEN), at(LOAD, call=SLEEP, recorder="on"))
     assert wait == "all_reduce"
-    assert "record" not in " ".join(evidence)
+    assert "record" not in " ".join(said)

@@ -11,16 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dap_mux.pure.errors import PeerFault
-from dap_mux.pure.insight.why.evidence import (
-    Call,
-    Evidence,
-    RankEvidence,
-    Sample,
-    Standing,
-    is_library,
-)
+from dap_mux.pure.insight.why.evidence import Call, RankEvidence, Sample, is_library
 from dap_mux.pure.insight.why.py_spy import Source, call_at, sample_of, threads_in
-from dap_mux.pure.insight.why.verdicts import judge
+from tests.unit.insight.judging import named, verdict
 
 PROGRAM: Final = """\
 import time
@@ -107,15 +100,10 @@ def test_numbers_among_variables_tell_whether_a_thread_gets_on() -> None:
 
 
 def test_the_rank_that_sleeps_is_named_where_the_others_wait_in_torch() -> None:
-    ranks = {
-        ("job", rank): RankEvidence(
-            ("job", rank), Standing(), [sample(ASLEEP if rank == 2 else IN_TORCH, rank=rank)] * 3
-        )
-        for rank in range(4)
-    }
-    verdict = judge(Evidence(ranks))
-    assert (verdict.name, verdict.suspects[0].ranks) == ("not-joined", (("job", 2),))
-    assert "in all_reduce at train.py:10 (train)" in verdict.evidence[-1]
+    looks = [sample(ASLEEP if rank == 2 else IN_TORCH, rank=rank) for rank in range(4)]
+    found = verdict(*(RankEvidence(("job", 0), samples=[one] * 3) for one in looks))
+    assert named(found) == ("not-joined", "2")
+    assert "in all_reduce at train.py:10 (train)" in found.evidence[-1]
 
 
 def test_the_peer_of_a_send_or_receive_in_torch() -> None:
@@ -232,9 +220,8 @@ def test_locks_by_their_names_where_threads_sleep() -> None:
     assert (first.lock, first.holds) == ("/work/locks.py:INDEX", ["/work/locks.py:FILES"])
     assert (second.lock, second.holds) == ("/work/locks.py:FILES", ["/work/locks.py:INDEX"])
     assert first.call == Call("with INDEX (a lock)")
-    looks = RankEvidence(("job", 0), Standing(), [found] * 3)
-    verdict = judge(Evidence({("job", 0): looks}))
-    assert (verdict.name, verdict.suspects[0].ranks) == ("lock-cycle", (("job", 0),))
+    looks = RankEvidence(("job", 0), samples=[found] * 3)
+    assert named(verdict(looks)) == ("lock-cycle", "0")
 
 
 def test_a_lock_that_may_be_another_in_each_frame_has_no_name() -> None:

@@ -10,16 +10,14 @@ from msgspec.structs import replace
 from dap_mux.pure.insight.why.evidence import (
     Call,
     Collective,
-    Evidence,
     Process,
     RankEvidence,
     Sample,
     Standing,
     Thread,
 )
-from dap_mux.pure.insight.why.verdict import Verdict
-from dap_mux.pure.insight.why.verdicts import EXIT_CODES, judge
-from dap_mux.pure.rank_sets import fold
+from dap_mux.pure.insight.why.verdicts import EXIT_CODES
+from tests.unit.insight.judging import named, verdict
 
 FILES: list[tuple[str, bool]] = [
     ("/job/train.py", False),
@@ -72,19 +70,6 @@ def seen(of: RankEvidence, *processes: Process) -> RankEvidence:
 
 def silent(*processes: Process) -> RankEvidence:
     return RankEvidence(("job", 0), Standing(problem="no answer within 1 s"), (), processes)
-
-
-def verdict(*ranks: RankEvidence) -> Verdict:
-    numbered = {
-        ("job", number): RankEvidence(("job", number), one.standing, one.samples, one.processes)
-        for number, one in enumerate(ranks)
-    }
-    return judge(Evidence(numbered))
-
-
-def named(found: Verdict) -> tuple[str, str]:
-    """The verdict, and whom it names first."""
-    return found.name, fold(found.suspects[0].ranks) if found.suspects else ""
 
 
 def recorded(kind: str = "all_reduce", number: int = 41, **of: Any) -> RankEvidence:

@@ -6,7 +6,8 @@ from typing import Any
 
 from dap_mux.pure.insight.why.evidence import Evidence, RankEvidence, Sample, Thread
 from dap_mux.pure.insight.why.verdicts import judge
-from tests.unit.insight.test_verdicts import SLEEP, named, verdict
+from tests.unit.insight.judging import named, verdict
+from tests.unit.insight.test_verdicts import SLEEP
 
 RAY_FILES = [
     ("/job/train.py", False),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,7 +11,6 @@ import pytest
 from dap_mux.pure.insight.why.evidence import (
     Call,
     Collective,
-    Evidence,
     Process,
     RankEvidence,
     Sample,
@@ -18,9 +18,8 @@ from dap_mux.pure.insight.why.evidence import (
 )
 from dap_mux.pure.insight.why.graph import WaitGraph, graph_of
 from dap_mux.pure.insight.why.picture import picture_of
-from dap_mux.pure.insight.why.verdict import Verdict
-from dap_mux.pure.insight.why.verdicts import judge
 from dap_mux.pure.rank_sets import RankId
+from tests.unit.insight.judging import evidence, named, verdict
 
 FILES = [
     ("/job/train.py", False),
@@ -78,19 +77,9 @@ def asleep() -> RankEvidence:
     return rank(2, state="S", call=Call("time.sleep(60)", "time.sleep"))
 
 
-def evidence(*ranks: RankEvidence) -> Evidence:
-    return Evidence(
-        {nth(at): RankEvidence(nth(at), one.standing, one.samples) for at, one in enumerate(ranks)}
-    )
-
-
 def edges(*ranks: RankEvidence) -> dict[int, list[int]]:
     waits_for = graph_of(picture_of(evidence(*ranks))).waits_for
     return {one[1]: sorted(other[1] for other in others) for one, others in waits_for.items()}
-
-
-def verdict(*ranks: RankEvidence) -> Verdict:
-    return judge(evidence(*ranks))
 
 
 def test_members_that_are_not_there_are_waited_for() -> None:
@@ -103,7 +92,7 @@ def test_who_waits_in_a_group_for_a_rank_that_is_elsewhere_is_not_to_blame() -> 
     """Its own group is complete but for that rank, and so is that of the others."""
     pair, world = [0, 2], [0, 1, 2, 3]
     found = verdict(reduces("pair", pair), reduces("", world), asleep(), reduces("", world))
-    assert (found.name, found.suspects[0].ranks) == ("not-joined", (nth(2),))
+    assert named(found) == ("not-joined", "2")
 
 
 def calls(function: str, members: list[int], **arguments: int) -> RankEvidence:
@@ -144,7 +133,6 @@ def test_of_many_ranks_one_is_in_another_collective(many: int) -> None:
     found = {at: over_sockets("all_reduce", 0, at=at) for at in range(1, many)}
     found[6] = over_sockets("barrier", 0, at=6)
     found[0] = over_sockets("all_reduce", 6, *({*found} - {6}), at=0)
-    told = judge(Evidence({nth(at): one for at, one in found.items()}))
-    assert (told.name, told.suspects[0].ranks) == ("mismatched-collective", (nth(6),))
-    unseen = {nth(at): RankEvidence(nth(at), samples=one.samples) for at, one in found.items()}
-    assert judge(Evidence(unseen)).name == "undecided"
+    ranks = [found[at] for at in range(many)]
+    assert named(verdict(*ranks)) == ("mismatched-collective", "6")
+    assert verdict(*(replace(one, processes=()) for one in ranks)).name == "undecided"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 from msgspec.structs import replace
 
@@ -14,7 +16,16 @@ from dap_mux.pure.insight.why.evidence import (
     continued,
 )
 from dap_mux.pure.insight.why.verdicts import is_doubtful, judge
-from tests.unit.insight.test_why_rules import C10D, accused, at, evidence, in_torch, sample, verdict
+from tests.unit.insight.judging import evidence, named, verdict
+from tests.unit.insight.test_why_rules import C10D, accused, at, in_torch, sample
+
+
+def changed(of: RankEvidence, **each: Sequence[object]) -> RankEvidence:
+    """A rank whose main thread has something else, one by one at each look."""
+    changes = [dict(zip(each, values, strict=True)) for values in zip(*each.values(), strict=True)]
+    pairs = zip(of.samples, changes, strict=True)
+    looks = [replace(one, threads=[replace(one.threads[0], **to)]) for one, to in pairs]
+    return RankEvidence(of.rank, of.standing, looks)
 
 
 class TestSlowOrHanging:
@@ -42,42 +53,25 @@ class TestSlowOrHanging:
     def test_a_rank_that_counts_on_and_waits_for_a_processor_in_between(self) -> None:
         """Where a machine has too much to do, it seldom sleeps when it is looked at."""
         counting = self.sleeps("a", "b", "c")
-        states = ("R", "S", "R")
-        looks = [
-            replace(one, threads=[replace(one.threads[0], state=state)])
-            for one, state in zip(counting.samples, states, strict=True)
-        ]
         others = [in_torch("broadcast")] * 2
-        found = verdict(RankEvidence(("job", 0), Standing(), looks), *others)
-        assert found.name == "healthy"
-        runs = [replace(one, threads=[replace(one.threads[0], state="R")]) for one in looks]
-        found = verdict(RankEvidence(("job", 0), Standing(), runs), *others)
-        assert found.name == "slow-rank"
-        first = evidence(RankEvidence(("job", 0), Standing(), runs), *others)
-        assert is_doubtful(found, first)
+        assert verdict(changed(counting, state="RSR"), *others).name == "healthy"
+        first = evidence(changed(counting, state="RRR"), *others)
+        assert judge(first).name == "slow-rank"
+        assert is_doubtful(judge(first), first)
 
     def test_a_rank_that_could_run_when_it_was_looked_at_but_naps_in_between(self) -> None:
         """As where a debugger asks it: a loop with `sleep(0.01)` that waits for an ended rank."""
-        polling = self.sleeps("a", "a", "a")
-        looks = [
-            replace(one, threads=[replace(one.threads[0], state="R", switches=30 * number)])
-            for number, one in enumerate(polling.samples)
-        ]
+        polling = changed(self.sleeps("a", "a", "a"), state="RRR", switches=(0, 30, 60))
         gone = RankEvidence(("job", 0), Standing("exited"))
-        found = verdict(RankEvidence(("job", 0), Standing(), looks), gone)
-        assert (found.name, accused(found)) == ("process-gone", [1])
+        assert named(verdict(polling, gone)) == ("process-gone", "1")
 
     def test_a_rank_that_only_looks_again_is_absent(self) -> None:
         found = verdict(self.sleeps("a", "a", "a"), in_torch("broadcast"), in_torch("broadcast"))
-        assert (found.name, accused(found)) == ("not-joined", [0])
+        assert named(found) == ("not-joined", "0")
 
     def test_where_most_look_again_and_again_the_few_have_left_them(self) -> None:
         """A reader that raises, and goes on to the next collective, has not released its slot."""
-        looks = [
-            replace(one, threads=[replace(one.threads[0], switches=30 * number)])
-            for number, one in enumerate(self.sleeps("a", "a", "a").samples)
-        ]
-        polling = RankEvidence(("job", 0), Standing(), looks)
+        polling = changed(self.sleeps("a", "a", "a"), switches=(0, 30, 60))
         found = verdict(polling, in_torch("all_reduce"), polling)
         assert (found.name, accused(found)[0]) == ("not-joined", 1)
         assert "the others poll for something at" in found.sentence
@@ -86,26 +80,21 @@ class TestSlowOrHanging:
 
     def test_a_rank_of_which_no_number_is_known_is_absent(self) -> None:
         found = verdict(self.sleeps("", "", ""), in_torch("broadcast"), in_torch("broadcast"))
-        assert (found.name, accused(found)) == ("not-joined", [0])
+        assert named(found) == ("not-joined", "0")
 
     def test_a_rank_at_work_is_slow_and_says_how_much_it_uses(self) -> None:
         slow = self.sleeps("a", "b", "c", cpu=0.3)
         used = [Process(1, "R", cpu=0.9 * at, at=1.0 * at) for at in range(3)]
         slow = RankEvidence(slow.rank, slow.standing, slow.samples, used)
         found = verdict(slow, in_torch("broadcast"), in_torch("broadcast"))
-        assert (found.name, accused(found)) == ("slow-rank", [0])
+        assert named(found) == ("slow-rank", "0")
         assert "it is busy: it uses 90% of a processor" in found.evidence
 
     def test_a_rank_that_gets_little_of_a_processor_is_slow(self) -> None:
         """It wants to run at each look, on a machine with more to do."""
-        slow = self.sleeps("a", "b", "c")
-        looks = [
-            replace(one, threads=[replace(each, state="R") for each in one.threads])
-            for one in slow.samples
-        ]
-        slow = RankEvidence(slow.rank, slow.standing, looks)
+        slow = changed(self.sleeps("a", "b", "c"), state="RRR")
         found = verdict(slow, in_torch("broadcast"), in_torch("broadcast"))
-        assert (found.name, accused(found)) == ("slow-rank", [0])
+        assert named(found) == ("slow-rank", "0")
         assert (
             "it is busy, and gets 0% of a processor: its machine has more to do" in found.evidence
         )
@@ -113,8 +102,7 @@ class TestSlowOrHanging:
     def test_an_ended_rank_for_which_the_others_look(self) -> None:
         gone = RankEvidence(("job", 0), Standing("exited"))
         polls = self.sleeps("a", "a", "a")
-        found = verdict(polls, polls, gone)
-        assert (found.name, accused(found)) == ("process-gone", [2])
+        assert named(verdict(polls, polls, gone)) == ("process-gone", "2")
 
     def test_an_ended_rank_keeps_nobody_who_works(self) -> None:
         gone = RankEvidence(("job", 0), Standing("exited"))

@@ -12,7 +12,6 @@ from dap_mux.pure.insight.why.evidence import (
     Call,
     Child,
     Collective,
-    Evidence,
     Process,
     RankEvidence,
     Sample,
@@ -20,7 +19,7 @@ from dap_mux.pure.insight.why.evidence import (
     Thread,
 )
 from dap_mux.pure.insight.why.verdict import Verdict
-from dap_mux.pure.insight.why.verdicts import judge
+from tests.unit.insight.judging import named, verdict
 
 C10D: Final = "/lib/python3.11/site-packages/torch/distributed/distributed_c10d.py"
 FUNCTIONAL: Final = "/lib/python3.11/site-packages/torch/distributed/_functional_collectives.py"
@@ -53,19 +52,6 @@ def at(line: int, *frames: Frame, processes: Sequence[Process] = (), **of: Any) 
     return RankEvidence(("job", 0), Standing(), [one] * 3, processes)
 
 
-def evidence(*ranks: RankEvidence) -> Evidence:
-    return Evidence(
-        {
-            ("job", number): RankEvidence(("job", number), one.standing, one.samples, one.processes)
-            for number, one in enumerate(ranks)
-        }
-    )
-
-
-def verdict(*ranks: RankEvidence) -> Verdict:
-    return judge(evidence(*ranks))
-
-
 def accused(found: Verdict, *, all_of_it: bool = False) -> list[int]:
     suspects = found.suspects if all_of_it else found.suspects[:1]
     return [rank for suspect in suspects for _, rank in suspect.ranks]
@@ -84,8 +70,7 @@ def test_who_asks_torch_for_its_number_waits_for_nobody() -> None:
     ]
     busy = RankEvidence(("job", 2), Standing(), looks)
     barrier = in_torch("monitored_barrier")
-    found = verdict(barrier, barrier, busy, barrier)
-    assert (found.name, accused(found)) == ("slow-rank", [2])
+    assert named(verdict(barrier, barrier, busy, barrier)) == ("slow-rank", "2")
 
 
 class TestWhatAllMustAgreeOn:
@@ -98,13 +83,12 @@ class TestWhatAllMustAgreeOn:
             in_torch("barrier", 11),
         )
         found = verdict(to_0, barrier, to_2, barrier)
-        assert (found.name, accused(found)) == ("mismatched-collective", [2])
+        assert named(found) == ("mismatched-collective", "2")
         assert "gather to rank 2, not to rank 0," in found.sentence
 
     def test_a_broadcast_from_another_rank(self) -> None:
         right, wrong = in_torch("broadcast", src=0), in_torch("broadcast", src=1)
-        found = verdict(right, right, right, wrong)
-        assert (found.name, accused(found)) == ("mismatched-collective", [3])
+        assert named(verdict(right, right, right, wrong)) == ("mismatched-collective", "3")
 
     def test_a_group_of_other_ranks(self) -> None:
         first, other = ("_new_group_with_tag", 9), {"ranks": "[1, 2, 3]"}
@@ -112,7 +96,7 @@ class TestWhatAllMustAgreeOn:
         ours = at(20, *frames, call=Call("", arguments={"ranks": "[0, 1, 2]"}))
         theirs = at(20, *frames, call=Call("", arguments=other))
         found = verdict(ours, ours, theirs, ours)
-        assert (found.name, accused(found)) == ("mismatched-collective", [2])
+        assert named(found) == ("mismatched-collective", "2")
         assert "new_group of ranks [1, 2, 3]" in found.sentence
 
     def test_another_port_at_the_rendezvous(self) -> None:
@@ -121,15 +105,14 @@ class TestWhatAllMustAgreeOn:
             for rank, port in enumerate((29500, 29500, 29501, 29500))
         ]
         found = verdict(*joins)
-        assert (found.name, accused(found)) == ("mismatched-collective", [2])
+        assert named(found) == ("mismatched-collective", "2")
         assert "port 29501" in found.sentence
 
     def test_a_rank_that_has_not_met_the_others(self) -> None:
         """The others are past the rendezvous, at which this one still is."""
         met = [in_torch("init_process_group", rank=rank) for rank in (0, 1, 3)]
         late = in_torch("init_process_group", rank=2, port=1)
-        found = verdict(met[0], met[1], late, met[2])
-        assert (found.name, accused(found)) == ("mismatched-collective", [2])
+        assert named(verdict(met[0], met[1], late, met[2])) == ("mismatched-collective", "2")
 
     def test_a_job_that_is_just_meeting(self) -> None:
         """Rank 0 waits for the one that connects: both know the same port."""
@@ -140,7 +123,7 @@ class TestWhatAllMustAgreeOn:
     def test_a_rank_that_has_not_begun_comes_before(self) -> None:
         met = [in_torch("init_process_group", rank=rank) for rank in (1, 2)]
         found = verdict(in_torch("init_process_group", rank=0, port=1), *met, at(5))
-        assert (found.name, accused(found)) == ("not-joined", [3])
+        assert named(found) == ("not-joined", "3")
 
     def test_a_root_that_is_kept_where_others_have_passed(self) -> None:
         """Ranks that have their part are a line further; a rank in another call blocks all."""
@@ -156,8 +139,7 @@ class TestWhatAllMustAgreeOn:
     def test_a_root_that_has_not_come_so_far_alone(self) -> None:
         """There is nobody else whom it could wait for."""
         root, further = in_torch("broadcast", 10), in_torch("all_reduce", 11)
-        found = verdict(root, further, further, further)
-        assert (found.name, accused(found)) == ("mismatched-collective", [0])
+        assert named(verdict(root, further, further, further)) == ("mismatched-collective", "0")
 
     def test_another_way_to_meet(self) -> None:
         """A file on this node's disk; what follows a question mark is each rank's own."""
@@ -167,7 +149,7 @@ class TestWhatAllMustAgreeOn:
             for rank, node in enumerate(nodes)
         ]
         found = verdict(*joins)
-        assert (found.name, accused(found)) == ("mismatched-collective", [2])
+        assert named(found) == ("mismatched-collective", "2")
         assert "by file:///node-1, not by file:///node-0," in found.sentence
         assert verdict(joins[0], joins[1], joins[3]).name == "undecided"
 
@@ -175,7 +157,7 @@ class TestWhatAllMustAgreeOn:
         """Their peers are unknown, as in `batch_isend_irecv`; every rank is in one or the other."""
         exchanges = at(20, (C10D, "wait", 7), call=Call("work.wait()"))
         found = verdict(exchanges, exchanges, in_torch("all_reduce", 30), exchanges)
-        assert (found.name, accused(found)) == ("mismatched-collective", [2])
+        assert named(found) == ("mismatched-collective", "2")
         assert verdict(exchanges, in_torch("all_reduce", 30)).name == "undecided"
 
     def test_a_world_of_another_size(self) -> None:
@@ -184,13 +166,13 @@ class TestWhatAllMustAgreeOn:
             in_torch("init_process_group", rank=at, world_size=n) for at, n in enumerate(sizes)
         ]
         found = verdict(*joins)
-        assert (found.name, accused(found)) == ("mismatched-collective", [2])
+        assert named(found) == ("mismatched-collective", "2")
         assert "for 6 ranks, not for 4 ranks" in found.sentence
 
     def test_a_number_that_is_given_twice(self) -> None:
         joins = [in_torch("init_process_group", rank=rank) for rank in (0, 1, 1, 3)]
         found = verdict(*joins)
-        assert (found.name, accused(found)) == ("mismatched-collective", [2])
+        assert named(found) == ("mismatched-collective", "2")
         assert "ranks 1-2 both call themselves rank 1" in found.sentence
 
 
@@ -200,13 +182,13 @@ class TestPlaces:
     def test_a_collective_whose_kind_is_not_known(self) -> None:
         waits = [at(line, (FUNCTIONAL, "wait_tensor", 9)) for line in (26, 26, 29, 26)]
         found = verdict(*waits)
-        assert (found.name, accused(found)) == ("mismatched-collective", [2])
+        assert named(found) == ("mismatched-collective", "2")
         assert "rank 2: waits in a collective at train.py:29" in found.sentence
 
     def test_a_key_in_the_store(self) -> None:
         call = Call("store.wait(keys)", "torch._C._distributed_c10d.TCPStore.wait")
         found = verdict(*(at(line, call=call) for line in (27, 27, 25, 27)))
-        assert (found.name, accused(found)) == ("mismatched-collective", [2])
+        assert named(found) == ("mismatched-collective", "2")
         assert "store.wait(keys)" in found.sentence
 
     def test_two_halves_accuse_nobody(self) -> None:
@@ -216,7 +198,7 @@ class TestPlaces:
     @pytest.mark.parametrize("name", ["all_gather_single", "all_gather_into_tensor_coalesced"])
     def test_a_name_that_another_torch_has(self, name: str) -> None:
         found = verdict(*[in_torch(name)] * 3, in_torch("all_reduce", 12))
-        assert (found.name, accused(found)) == ("mismatched-collective", [3])
+        assert named(found) == ("mismatched-collective", "3")
 
 
 class TestEndsOfSends:
@@ -253,7 +235,7 @@ class TestWhereTheyParted:
     def test_who_has_made_another_call_is_named(self) -> None:
         source, gone_on = self.of(5, "broadcast"), self.of(6, "broadcast", "all_reduce")
         found = verdict(source, gone_on, self.of(4, "barrier"), gone_on)
-        assert (found.name, accused(found)) == ("mismatched-collective", [2])
+        assert named(found) == ("mismatched-collective", "2")
 
     def test_without_a_record_the_many_are_right(self) -> None:
         source, gone_on = self.of(5, "broadcast"), self.of(6, "?", "all_reduce")
@@ -272,8 +254,7 @@ class TestOwnProcesses:
     def test_the_other_end_is_a_rank(self) -> None:
         listens = Process(2, "S", connections={"socket:[9]": ("127.0.0.1:2", "127.0.0.1:1")})
         pool = at(8, processes=[listens])
-        found = verdict(self.reads("socket:[5]", "127.0.0.1:2"), pool)
-        assert (found.name, accused(found)) == ("not-joined", [1])
+        assert named(verdict(self.reads("socket:[5]", "127.0.0.1:2"), pool)) == ("not-joined", "1")
 
     def test_the_other_end_is_none(self) -> None:
         found = verdict(self.reads("socket:[5]", ""), in_torch("all_reduce"))
@@ -288,7 +269,7 @@ def reads_a_socket(**of: Any) -> RankEvidence:
 
 def test_no_rank_writes_to_a_socket_while_all_others_are_in_torchs_collective() -> None:
     found = verdict(in_torch("all_reduce"), reads_a_socket(), in_torch("all_reduce"))
-    assert (found.name, accused(found)) == ("blocked-io", [1])
+    assert named(found) == ("blocked-io", "1")
     found = verdict(in_torch("all_reduce"), reads_a_socket(), in_torch("barrier", 11))
     assert found.name != "blocked-io", "others are not in the same"
 
@@ -303,7 +284,7 @@ def test_a_rank_that_waits_for_its_thread_is_where_that_thread_is() -> None:
     both = [*one.threads, replace(thread, name="save", main=False, frames=moved)]
     waits = RankEvidence(("job", 0), Standing(), [Sample(files, functions, both)] * 3)
     found = verdict(waits, waits, in_torch("all_reduce"), waits)
-    assert (found.name, accused(found)) == ("mismatched-collective", [2])
+    assert named(found) == ("mismatched-collective", "2")
 
 
 def test_a_rank_that_joins_more_ranks_than_there_are() -> None:
@@ -311,11 +292,10 @@ def test_a_rank_that_joins_more_ranks_than_there_are() -> None:
     joins = in_torch("init_process_group", rank=2, world_size=6)
     barrier = in_torch("barrier", 11)
     found = verdict(barrier, barrier, joins, barrier)
-    assert (found.name, accused(found)) == ("mismatched-collective", [2])
+    assert named(found) == ("mismatched-collective", "2")
     assert "still in init_process_group for 6 ranks, which has ended" in found.sentence
     rightly = in_torch("init_process_group", rank=3, world_size=4)
-    found = verdict(barrier, barrier, joins, rightly)
-    assert accused(found) == [2], "there are four"
+    assert accused(verdict(barrier, barrier, joins, rightly)) == [2], "there are four"
     found = verdict(joins, joins, barrier, joins)
     assert accused(found) != [0, 1, 3], "most are where the job begins"
 
