@@ -33,12 +33,11 @@ WORKERS: Final = "WHY_WORKERS"
 
 
 class Answer(NamedTuple):
-    """What a command of ours has printed about the job."""
+    """What a command of ours has printed about the job; or its error, as the `sentence`."""
 
-    code: int
     body: dict[str, Any]
+    code: int
     seconds: float
-    err: str
 
 
 async def run(plan: Plan, job: Job, parents: Parents) -> Result:
@@ -48,19 +47,18 @@ async def run(plan: Plan, job: Job, parents: Parents) -> Result:
     if not job.python.exists():
         return skipped(plan, f"{job.name} is not here: see tests/launchers/install")
     try:
-        answer = await ask(plan, job, parents, "why", "--json")
+        (answer,) = await ask(plan, job, parents, "why")
     except NoSuchState as error:
         return skipped(plan, f"no such state: {error}")
-    body = answer.body or {"sentence": answer.err.strip()}
-    return judged(plan, body, answer.code, answer.seconds)
+    return judged(plan, *answer)
 
 
 class NoSuchState(Exception):
     """The job has not come into the state that is to be asked about."""
 
 
-async def ask(plan: Plan, job: Job, parents: Parents, command: str, *options: str) -> Answer:
-    """Bring a job into the state of a plan; return what a command about its session says.
+async def ask(plan: Plan, job: Job, parents: Parents, *commands: str) -> list[Answer]:
+    """Bring a job into the state of a plan; return what commands about its session say.
 
     Raises `NoSuchState`.
     """
@@ -73,7 +71,7 @@ async def ask(plan: Plan, job: Job, parents: Parents, command: str, *options: st
             await scene.come_about()
         except (AssertionError, TimeoutError, asyncio.TimeoutError) as error:
             raise NoSuchState(str(error)) from error
-        return await scene.ask(command, *options)
+        return [await scene.ask(command) for command in commands]
 
 
 class _Scene:
@@ -130,22 +128,20 @@ class _Scene:
         if self._client is None:
             await self._attach()
 
-    async def ask(self, command: str, *options: str) -> Answer:
+    async def ask(self, command: str) -> Answer:
         """Run a command of ours about the session."""
         assert self._session is not None
         began = time.monotonic()
         try:
             session = await self._session.session()
-        except AssertionError as error:  # it has ended already
-            return Answer(-1, {}, time.monotonic() - began, str(error))
-        where = f"{session['host']}:{session['port']}"
-        try:
-            done = await self._user.does(command, where, *options)
-        except AssertionError as error:  # it does not end
-            return Answer(-1, {}, time.monotonic() - began, str(error))
+            where = f"{session['host']}:{session['port']}"
+            done = await self._user.does(command, where, "--json")
+        except AssertionError as error:  # the session has ended already, or the command does not
+            return Answer({"sentence": str(error).strip()}, -1, time.monotonic() - began)
         seconds = time.monotonic() - began
-        body = json.loads(done.out) if done.out.startswith("{") else {}
-        return Answer(done.code, body, seconds, done.err)
+        known = done.out.startswith("{")
+        body = json.loads(done.out) if known else {"sentence": done.err.strip()}
+        return Answer(body, done.code, seconds)
 
     async def _attach(self) -> None:
         endpoint = f"127.0.0.1:{self._run.port}+{self._plan.size}"
