@@ -16,13 +16,11 @@ from tests.agent_score.expected import RANKS, Bug
 from tests.support.processes.commands import Command, User
 from tests.support.processes.proc_net import free_ports
 from tests.support.processes.waiting import until
-from tests.why_foreign.__main__ import AT_REST, rank_pids
+from tests.why_foreign.__main__ import AT_REST, LOOK_S, RESTED, cpu_of, rank_pids
 from tests.why_score.__main__ import engines
 from tests.why_score.ranks import jobs
 
 STARTS_S: Final = 120.0
-LOOK_S: Final = 2.0
-RESTED: Final = 3
 RESTS_S: Final = 240.0
 SLOW_S: Final = 15.0
 """How long a job that is slow has made steps when it is looked at."""
@@ -109,18 +107,13 @@ async def settled(job: Running, *, rests: bool) -> None:
     if not rests:
         await until(lambda: "step" in str(job.logs()), within=STARTS_S, what="a first step")
     deadline = time.monotonic() + (RESTS_S if rests else SLOW_S)
-    used, told, at_rest = _cpu(job), job.logs(), 0
+    used, told, at_rest = cpu_of(job.pids()), job.logs(), 0
     while at_rest < RESTED and time.monotonic() < deadline and job.pids():
         await asyncio.sleep(LOOK_S)
-        before, used = used, _cpu(job)
+        before, used = used, cpu_of(job.pids())
         said, told = told, job.logs()
         still = rests and said == told and used - before < AT_REST * LOOK_S
         at_rest = at_rest + 1 if still else 0
-
-
-def _cpu(job: Running) -> float:
-    stats = (procfs.stat(pid) for pid in job.pids())
-    return sum(one.cpu_seconds for one in stats if one is not None)
 
 
 async def printed(job: Running) -> dict[int, str]:

@@ -17,15 +17,13 @@ from dap_mux.system import procfs
 from tests.conftest import rounds
 from tests.support.combinations import rest
 from tests.support.processes.commands import Command, User
-from tests.support.processes.proc_net import free_ports
 from tests.support.processes.waiting import until
 from tests.why_foreign.__main__ import (
     ALL,
-    HEALTHY_FOLDER,
-    LAUNCH,
     RANKS,
     endpoint_of,
     is_alarm,
+    launched,
     look,
     rank_pids,
     verdict_on,
@@ -84,17 +82,15 @@ dist.barrier()
 """
 
 
-def python() -> Path:
-    """The Python that has torch."""
-    found = jobs(engines())["gloo"].python
-    if not found.exists():
-        pytest.skip(f"{found}: run tests/launchers/install")
-    return found
+@pytest.fixture(autouse=True)
+def _torch() -> None:
+    python = jobs(engines())["gloo"].python
+    if not python.exists():
+        pytest.skip(f"{python}: run tests/launchers/install")
 
 
 @pytest.mark.parametrize("name", [*FAULTS[:2], *map(rest, FAULTS[2:])])
 async def test_rank_and_cause_are_right(name: str) -> None:
-    python()
     (row,) = [one for one in ALL if one.file == f"{name}.py"]
     for one in await look("faults", row.file):
         assert not verdict_on(row, one["answer"]), one
@@ -102,8 +98,6 @@ async def test_rank_and_cause_are_right(name: str) -> None:
 
 @pytest.mark.parametrize("name", [*HEALTHY[:1], *map(rest, HEALTHY[1:])])
 async def test_nobody_is_accused_in_a_healthy_job(name: str) -> None:
-    python()
-    assert HEALTHY_FOLDER == "healthy"
     found = await watch(f"{name}.py", rounds(8))
     assert not list(filter(is_alarm, found))
 
@@ -119,21 +113,8 @@ class Training:
 
     async def start(self) -> Command:
         script = self.user.script(TRAINS)
-        environ = {
-            "OMP_NUM_THREADS": "1",
-            "MASTER_ADDR": "127.0.0.1",
-            "MASTER_PORT": str(free_ports(1)),
-            "DAP_MUX_BASE_PORT": str(free_ports(2 * RANKS)),
-            "PLACE": str(self.place),
-        }
-        launch = self.user.script(LAUNCH, "launch.py")
-        words = ("run", "--no-wait", "--", str(python()), launch, str(RANKS), script)
-        run = await self.user.start(*words, env=environ)
-        home = run.user.environ["HOME"]
-        await until(
-            lambda: len(rank_pids(script, home)) == RANKS, within=SETTLES_S, what="four ranks"
-        )
-        self.pids = rank_pids(script, home)
+        run = await launched(self.user, script, PLACE=str(self.place))
+        self.pids = rank_pids(script, run.user.environ["HOME"])
         return run
 
     def allow(self, steps: int) -> None:

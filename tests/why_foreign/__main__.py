@@ -97,21 +97,27 @@ async def running(folder: str, file: str) -> AsyncIterator[tuple[User, str, list
         place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="why-")))
         user = User(place)
         stack.push_async_callback(user.close)
-        python = jobs(engines())["gloo"].python
-        launcher = user.script(LAUNCH, "launch.py")
-        program = HERE / folder / file
-        environ = {
-            "OMP_NUM_THREADS": "1",
-            "MASTER_ADDR": "127.0.0.1",
-            "MASTER_PORT": str(free_ports(1)),
-            "DAP_MUX_BASE_PORT": str(free_ports(2 * RANKS)),
-            "TMPDIR": str(user.folder),
-        }
-        words = ("run", "--no-wait", "--", str(python), launcher, str(RANKS), str(program))
-        run = await user.start(*words, env=environ)
-        pids = await _settled(run, str(program), rests=folder != HEALTHY_FOLDER)
+        program = str(HERE / folder / file)
+        run = await launched(user, program, TMPDIR=str(user.folder))
+        pids = await _settled(run, program, rests=folder != HEALTHY_FOLDER)
         session = await run.session()
         yield user, f"{session['host']}:{session['port']}", pids
+
+
+async def launched(user: User, program: str, **more: str) -> Command:
+    """Run a program as four ranks, and wait until all have started."""
+    environ = {
+        "OMP_NUM_THREADS": "1",
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": str(free_ports(1)),
+        "DAP_MUX_BASE_PORT": str(free_ports(2 * RANKS)),
+        **more,
+    }
+    launch = (str(jobs(engines())["gloo"].python), user.script(LAUNCH, "launch.py"), str(RANKS))
+    run = await user.start("run", "--no-wait", "--", *launch, program, env=environ)
+    home = user.environ["HOME"]
+    await until(lambda: len(rank_pids(program, home)) == RANKS, within=STARTS_S, what="four ranks")
+    return run
 
 
 async def look(folder: str, file: str) -> list[Json]:
@@ -180,17 +186,15 @@ def endpoint_of(pids: Sequence[int]) -> str:
 
 
 async def _settled(run: Command, program: str, *, rests: bool) -> list[int]:
-    """Wait until all ranks have started, and use no processor if it `rests`; their pids."""
-    home = run.user.environ["HOME"]
-    await until(lambda: len(rank_pids(program, home)) == RANKS, within=STARTS_S, what="four ranks")
-    pids = rank_pids(program, home)
+    """Wait until the ranks use no processor if it `rests`; their pids."""
+    pids = rank_pids(program, run.user.environ["HOME"])
     load = os.getloadavg()[0] / (os.cpu_count() or 1)
     busy = min(max(1.0, load), 3.0)  # with more to do it takes longer
     deadline = time.monotonic() + (RESTS_S if rests else STARTED_S) * busy
-    used, at_rest = _cpu(pids), 0
+    used, at_rest = cpu_of(pids), 0
     while at_rest < RESTED and time.monotonic() < deadline:
         await asyncio.sleep(LOOK_S)
-        before, used = used, _cpu(pids)
+        before, used = used, cpu_of(pids)
         at_rest = at_rest + 1 if used - before < AT_REST * LOOK_S else 0
     return [pid for pid in pids if procfs.exists(pid)]
 
@@ -204,7 +208,8 @@ def rank_pids(program: str, home: str) -> list[int]:
     return sorted(pid for pid in ranks if procfs.parent(pid) not in ranks)
 
 
-def _cpu(pids: Sequence[int]) -> float:
+def cpu_of(pids: Sequence[int]) -> float:
+    """The seconds that processes have used."""
     stats = (procfs.stat(pid) for pid in pids)
     return sum(one.cpu_seconds for one in stats if one is not None)
 

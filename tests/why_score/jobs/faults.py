@@ -7,10 +7,15 @@ how far it is into a file of its own. All wait before that step until there is a
 
 from __future__ import annotations
 
+import json
 import os
+import queue
 import sys
+import threading
 import time
+from array import array
 from pathlib import Path
+from typing import TypeAlias
 
 from tests.why_score.jobs import blocking
 
@@ -20,8 +25,12 @@ STEP = int(os.environ.get("WHY_STEP", "3"))
 FOLDER = Path(os.environ.get("WHY_FOLDER", "."))
 STEPS = int(os.environ.get("WHY_STEPS", "1000000"))
 LOOK_S = 0.01
+SIZE = 256  # of a batch
 FROM_OUTSIDE = ("killed", "out-of-memory", "stopped-process", "paused", "breakpoint")
 """Whoever started the job does these to it, once it is under way."""
+
+
+Batches: TypeAlias = "queue.Queue[array[float]]"
 
 
 class Shares:
@@ -69,6 +78,19 @@ class Shares:
             mark()
             fault.happen()
 
+    def loaded(self) -> Batches:
+        """Batches that a thread loads, ahead of the training."""
+        batches: Batches = queue.Queue(maxsize=1)
+        loading = (self, batches)
+        threading.Thread(target=load_shards, args=loading, name="loader", daemon=True).start()
+        return batches
+
+    def tell(self, error: Exception) -> None:
+        """What happened to this rank, for who looks at its log or into its folder."""
+        sys.stderr.write(f"rank {self.rank}: {error}\n")
+        sys.stderr.flush()
+        (FOLDER / f"error-{self.rank}.json").write_text(json.dumps(str(error)), "utf-8")
+
     def steps(self) -> int:
         """How many steps this rank takes."""
         if FAULT == "early-end" and self.rank == RANK:
@@ -76,6 +98,15 @@ class Shares:
         if FAULT == "exit-hook":
             return STEP + 1
         return STEPS
+
+
+def load_shards(shares: Shares, batches: Batches) -> None:
+    """Read one shard after the other."""
+    step = 0
+    while True:
+        shares.at("load", step)
+        batches.put(array("d", range(SIZE)))
+        step += 1
 
 
 def mark() -> None:
@@ -91,9 +122,3 @@ def wait_for_config() -> None:
     mark()
     while not (FOLDER / "config.json").exists():
         time.sleep(0.1)
-
-
-def note(text: str) -> None:
-    """What happened to this rank, for who looks at its log."""
-    sys.stderr.write(f"{text}\n")
-    sys.stderr.flush()

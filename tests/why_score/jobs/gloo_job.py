@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 
 import torch
 import torch.distributed as dist
 from torch.utils.data import DataLoader, Dataset
 
-from tests.why_score.jobs.faults import FOLDER, RANK, Shares, note, wait_for_config
-
-SIZE = 256
+from tests.why_score.jobs.faults import RANK, SIZE, Shares, wait_for_config
 
 
 class Shards(Dataset):  # type: ignore[misc]
@@ -89,8 +86,7 @@ def main() -> None:
     try:
         train(shares, groups[rank % 2])
     except Exception as error:
-        note(f"rank {rank}: {error}")
-        (FOLDER / f"error-{rank}.json").write_text(json.dumps(str(error)), "utf-8")
+        shares.tell(error)
         dist.barrier()  # all write what they have before the job ends
         raise
     dist.barrier()

@@ -2,26 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import queue
-import threading
 from array import array
 from typing import Any
 
 from mpi4py import MPI
 
-from tests.why_score.jobs.faults import FOLDER, RANK, Shares, note, wait_for_config
-
-SIZE = 256
-
-
-def load_shards(shares: Shares, batches: queue.Queue[array[float]]) -> None:
-    """Read one shard after the other, ahead of the training."""
-    step = 0
-    while True:
-        shares.at("load", step)
-        batches.put(array("d", range(SIZE)))
-        step += 1
+from tests.why_score.jobs.faults import RANK, Shares, wait_for_config
 
 
 def exchange(comm: Any, shares: Shares, values: array[float], step: int) -> array[float]:
@@ -63,9 +49,7 @@ def reduce(comm: Any, group: Any, shares: Shares, values: array[float], step: in
 
 def train(comm: Any, group: Any, shares: Shares) -> None:
     """Take one step after the other."""
-    batches: queue.Queue[array[float]] = queue.Queue(maxsize=1)
-    loading = (shares, batches)
-    threading.Thread(target=load_shards, args=loading, name="loader", daemon=True).start()
+    batches = shares.loaded()
     for step in range(shares.steps()):
         shares.progress(step)
         values = batches.get()
@@ -86,8 +70,7 @@ def main() -> None:
     try:
         train(comm, group, shares)
     except Exception as error:
-        note(f"rank {comm.rank}: {error}")
-        (FOLDER / f"error-{comm.rank}.json").write_text(json.dumps(str(error)), "utf-8")
+        shares.tell(error)
         comm.Barrier()  # all write what they have before the job ends
         raise
 

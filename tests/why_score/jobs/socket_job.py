@@ -2,25 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
-import queue
-import threading
 from array import array
 
 from tests.why_score.jobs.collectives import World
-from tests.why_score.jobs.faults import FOLDER, RANK, Shares, note, wait_for_config
-
-SIZE = 256
-
-
-def load_shards(world: World, shares: Shares, batches: queue.Queue[array[float]]) -> None:
-    """Read one shard after the other, ahead of the training."""
-    step = 0
-    while True:
-        shares.at("load", step)
-        batches.put(array("d", range(SIZE)))
-        step += 1
+from tests.why_score.jobs.faults import RANK, Shares, wait_for_config
 
 
 def exchange(world: World, shares: Shares, values: array[float], step: int) -> array[float]:
@@ -52,9 +38,7 @@ def reduce(world: World, shares: Shares, values: array[float], step: int) -> arr
 
 def train(world: World, shares: Shares) -> None:
     """Take one step after the other."""
-    batches: queue.Queue[array[float]] = queue.Queue(maxsize=1)
-    loading = (world, shares, batches)
-    threading.Thread(target=load_shards, args=loading, name="loader", daemon=True).start()
+    batches = shares.loaded()
     for step in range(shares.steps()):
         shares.progress(step)
         values = batches.get()
@@ -76,8 +60,7 @@ def main() -> None:
     try:
         train(world, shares)
     except Exception as error:
-        note(f"rank {rank}: {error}")
-        (FOLDER / f"error-{rank}.json").write_text(json.dumps(str(error)), "utf-8")
+        shares.tell(error)
         world.barrier()  # all write what they have before the job ends
         raise
     world.close()
