@@ -46,7 +46,7 @@ MAX_SKIPPED: Final = 4
 
 def why_from(folder: Path) -> Body:
     """Return the answer of `why`. Raises `DapMuxError` where there is nothing to judge."""
-    from dap_mux.pure.insight.why.after_death import by_number, evidence_of, more_evidence
+    from dap_mux.pure.insight.why.after_death import evidence_of, more_evidence
     from dap_mux.pure.insight.why.verdict import answer
     from dap_mux.pure.insight.why.verdicts import judge
     from dap_mux.pure.rank_sets import fold
@@ -55,7 +55,7 @@ def why_from(folder: Path) -> Body:
     found = find_remains(folder)
     verdict = judge(evidence_of(found.remains))
     body = answer(verdict, fold)
-    culprits = by_number(verdict.suspects[0].ranks) if verdict.suspects else []
+    culprits = [number for _, number in verdict.suspects[0].ranks] if verdict.suspects else []
     failed = found.remains.first_failure
     if failed is not None and verdict.name == "process-gone" and failed in culprits:
         message = found.remains.failures[failed].message

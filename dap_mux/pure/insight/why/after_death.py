@@ -57,11 +57,6 @@ class Failure:
     message: str
     at: int
 
-    @property
-    def is_consequence(self) -> bool:
-        """Whether its words say that another rank was missing, or ended this one."""
-        return is_consequence(self.message)
-
 
 @dataclass
 class Remains:
@@ -78,7 +73,8 @@ class Remains:
     @property
     def first_failure(self) -> int | None:
         """The rank that failed first, unless that was for want of another one."""
-        causes = [rank for rank, one in self.failures.items() if not one.is_consequence]
+        failures = self.failures.items()
+        causes = [rank for rank, one in failures if not is_consequence(one.message)]
         return min(causes, key=lambda rank: (self.failures[rank].at, rank), default=None)
 
     @property
@@ -184,11 +180,6 @@ def _failures(remains: Remains) -> Iterator[str]:
     )
     for message, ranks in [*alike.items()][:MAX_LINES]:
         yield f"{name_ranks(ranks, GROUP)} ended with {message}"
-
-
-def by_number(ranks: Iterable[RankId]) -> list[int]:
-    """Return the numbers of ranks."""
-    return [number for _, number in ranks]
 
 
 def merged(dumps: Iterable[Dump]) -> Dump:

@@ -39,31 +39,31 @@ MAX_HASHED: Final = 20_000_000  # values of all tuples and keys, each as often a
 MAGIC: Final = b"\x80"
 
 
-class NotPlain(ValueError):
-    """Why something is no pickle, or not one of plain values."""
+class NotADump(ValueError):
+    """Why a file is no dump of the flight recorder, or no pickle of plain values."""
 
 
 def plain_values(data: bytes) -> Any:
-    """Return what is pickled. Raises NotPlain."""
+    """Return what is pickled. Raises NotADump."""
     try:
         _check(data)
         return pickle.loads(data)  # noqa: S301  (nothing that names a function is left)
-    except NotPlain:
+    except NotADump:
         raise
     except Exception as error:  # noqa: BLE001  (broken ones raise nearly anything)
-        raise NotPlain(f"a broken pickle ({type(error).__name__})") from None
+        raise NotADump(f"a broken pickle ({type(error).__name__})") from None
 
 
 def _check(data: bytes) -> None:
     sizes = _Sizes()
     for count, (opcode, argument, _) in enumerate(pickletools.genops(data)):
         if count > MAX_OPCODES:
-            raise NotPlain(f"a pickle of more than {MAX_OPCODES} steps")
+            raise NotADump(f"a pickle of more than {MAX_OPCODES} steps")
         if opcode.name not in PLAIN:
-            raise NotPlain(f"a pickle of more than plain values ({opcode.name})")
+            raise NotADump(f"a pickle of more than plain values ({opcode.name})")
         # The table of values is made as long as the highest place.
         if opcode.name in PLACES and argument is not None and argument > len(data):
-            raise NotPlain("a pickle with places far beyond its length")
+            raise NotADump("a pickle with places far beyond its length")
         sizes.step(opcode.name, argument)
 
 
@@ -101,7 +101,7 @@ class _Sizes:
         size = 1 + sum(self._stack[start:])
         self._total += size
         if self._total > MAX_HASHED:
-            raise NotPlain(f"tuples of more than {MAX_HASHED} values")
+            raise NotADump(f"tuples of more than {MAX_HASHED} values")
         del self._stack[start:]
         if pushes:
             self._stack.append(size)
@@ -130,10 +130,6 @@ KINDS: Final[Mapping[str, str]] = {
     "reduce_scatter_single": "reduce_scatter_tensor",
 }
 """The recorder's names of collectives for which users have another."""
-
-
-class NotADump(ValueError):
-    """Why a file is no dump of the flight recorder."""
 
 
 @dataclass(frozen=True)
@@ -181,10 +177,7 @@ def read_dump(data: bytes) -> Dump:
 
 def _decoded(data: bytes) -> Any:
     if data.startswith(MAGIC):
-        try:
-            return plain_values(data)
-        except NotPlain as error:
-            raise NotADump(str(error)) from None
+        return plain_values(data)
     if sum(map(data.count, JSON_MARKS)) > MAX_VALUES:
         raise NotADump(f"JSON of more than {MAX_VALUES} values")
     try:

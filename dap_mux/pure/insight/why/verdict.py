@@ -74,14 +74,9 @@ def seconds(number: float) -> str:
     return f"{number:.0f} s" if number < 120 else f"{number / 60:.0f} min"
 
 
-def suspect(one: Doing, waiting_for: str = "") -> Suspect:
-    """Return a rank as a suspect by itself."""
-    return Suspect((one.rank,), one.stack, waiting_for)
-
-
 def suspects(culprits: Iterable[Doing], picture: Picture) -> tuple[Suspect, ...]:
     """The culprits one by one, then who waits for them, together where they stand alike."""
-    first = tuple(suspect(one, str(one.wait or "")) for one in culprits)
+    first = tuple(Suspect((one.rank,), one.stack, str(one.wait or "")) for one in culprits)
     named = {rank for each in first for rank in each.ranks}
     waiting = (one for one in picture.waiting if one.rank not in named)
     alike = grouped(((one.stack, str(one.wait)), one.rank) for one in waiting)
