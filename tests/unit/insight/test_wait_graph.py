@@ -13,19 +13,14 @@ from dap_mux.pure.insight.why.evidence import (
     Collective,
     Process,
     RankEvidence,
-    Sample,
-    Thread,
 )
 from dap_mux.pure.insight.why.graph import WaitGraph, graph_of
 from dap_mux.pure.insight.why.picture import picture_of
 from dap_mux.pure.rank_sets import RankId
 from tests.unit.insight.judging import evidence, named, verdict
+from tests.unit.insight.test_why_rules import C10D, at
 
-FILES = [
-    ("/job/train.py", False),
-    ("/usr/lib/python3/site-packages/torch/distributed/distributed_c10d.py", True),
-]
-FUNCTIONS = ["train", "all_reduce", "load"]
+LOAD = ("/job/data.py", "load", 50)
 
 
 def graph(waits_for: Mapping[int, set[int]], named: Collection[int] = ()) -> WaitGraph:
@@ -60,21 +55,13 @@ def test_a_circle_of_many_ranks() -> None:
     assert len(graph({rank: {(rank + 1) % many} for rank in range(many)}).circle) == many
 
 
-def rank(function: int, **of: Any) -> RankEvidence:
-    """A rank in one of torch's functions, or in one of the job's."""
-    world = {name: of.pop(name) for name in ("collectives",) if name in of}
-    frames = [(0, 0, 40), (0 if FUNCTIONS[function] == "load" else 1, function, 50)]
-    sample = Sample(FILES, FUNCTIONS, [Thread("MainThread", True, frames, **of)], **world)
-    return RankEvidence(nth(0), samples=[sample] * 3)
-
-
 def reduces(group: str, members: list[int], number: int = 3) -> RankEvidence:
     entry = Collective(group, number, "all_reduce", members, state="scheduled")
-    return rank(1, collectives=[entry])
+    return at(40, (C10D, "all_reduce", 50), collectives=[entry])
 
 
 def asleep() -> RankEvidence:
-    return rank(2, state="S", call=Call("time.sleep(60)", "time.sleep"))
+    return at(40, LOAD, call=Call("time.sleep(60)", "time.sleep"))
 
 
 def edges(*ranks: RankEvidence) -> dict[int, list[int]]:
@@ -98,7 +85,8 @@ def test_who_waits_in_a_group_for_a_rank_that_is_elsewhere_is_not_to_blame() -> 
 def calls(function: str, members: list[int], **arguments: int) -> RankEvidence:
     """A rank in a call of mpi4py's, of a communicator with these members."""
     of = {"size": len(members), "members": members}
-    return rank(2, call=Call(f"comm.{function}()", f"mpi4py.MPI.Comm.{function}", arguments, of))
+    call = Call(f"comm.{function}()", f"mpi4py.MPI.Comm.{function}", arguments, of)
+    return at(40, LOAD, call=call)
 
 
 def test_a_peer_is_a_number_of_its_communicator() -> None:
@@ -114,25 +102,23 @@ def test_members_of_one_communicator_wait_for_the_rest_of_it() -> None:
 @pytest.mark.parametrize("members", ["01", [0, "1"], [0, -1], [True, 1], {"0": 1}])
 def test_malformed_members_are_unknown(members: Any) -> None:
     call = Call("comm.barrier()", "mpi4py.MPI.Comm.barrier", {}, {"size": 2, "members": members})
-    assert edges(rank(2, call=call), asleep()) == {0: [1]}
-    assert edges(rank(2, call=call), asleep(), asleep()) == {0: []}
+    assert edges(at(40, LOAD, call=call), asleep()) == {0: [1]}
+    assert edges(at(40, LOAD, call=call), asleep(), asleep()) == {0: []}
 
 
-def over_sockets(function: str, *peers: int, at: int) -> RankEvidence:
+def over_sockets(function: str, *peers: int, rank: int) -> RankEvidence:
     """A rank in a collective of the job's own, which reads what the first of its peers sends."""
-    calls = {"state": "S", "system_call": "recvfrom", "file": f"socket:[{peers[0]}]"}
-    main = Thread("MainThread", True, [(0, 0, 40), (0, 1, 50)], **calls)  # type: ignore[arg-type]
-    ends = {f"socket:[{peer}]": (f"{at}:{peer}", f"{peer}:{at}") for peer in peers}
-    samples = [Sample(FILES, ["train", function], [main])] * 3
-    return RankEvidence(nth(at), samples=samples, processes=[Process(at, "S", connections=ends)])
+    ends = {f"socket:[{peer}]": (f"{rank}:{peer}", f"{peer}:{rank}") for peer in peers}
+    looks = [Process(rank, "S", connections=ends)]
+    reads = {"system_call": "recvfrom", "file": f"socket:[{peers[0]}]"}
+    return at(40, ("/job/net.py", function, 50), processes=looks, **reads)
 
 
 @pytest.mark.parametrize("many", [8, 512])
 def test_of_many_ranks_one_is_in_another_collective(many: int) -> None:
     """Whom each rank waits for is known by the connections of their processes alone."""
-    found = {at: over_sockets("all_reduce", 0, at=at) for at in range(1, many)}
-    found[6] = over_sockets("barrier", 0, at=6)
-    found[0] = over_sockets("all_reduce", 6, *({*found} - {6}), at=0)
-    ranks = [found[at] for at in range(many)]
+    ranks = [over_sockets("all_reduce", 0, rank=number) for number in range(many)]
+    ranks[6] = over_sockets("barrier", 0, rank=6)
+    ranks[0] = over_sockets("all_reduce", 6, *({*range(1, many)} - {6}), rank=0)
     assert named(verdict(*ranks)) == ("mismatched-collective", "6")
     assert verdict(*(replace(one, processes=()) for one in ranks)).name == "undecided"
