@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import os
 import sys
 import time
@@ -42,6 +41,7 @@ from tests.agent_score.score import (
     table,
     write,
 )
+from tests.why_score.results import keep
 
 BEFORE: Final = (
     "first run: rank and line in 8 of 33, cause in 15, all three in 5",
@@ -145,9 +145,7 @@ async def _keep(bug: Bug, way: str) -> None:
 
 
 def _write(bug: Bug, found: Json) -> None:
-    RESULTS.parent.mkdir(exist_ok=True)
-    with RESULTS.open("a", encoding="utf-8") as out:
-        out.write(json.dumps(found) + "\n")
+    keep(RESULTS, found)
     named, calls, way = found["named"], found["calls"], found["way"]
     print(f"{bug.name}, {way}, {calls} calls: {right(bug, found)}: {named}", flush=True)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -10,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from tests.agent_score.expected import BUGS, RANKS, Bug
 from tests.why_score.page import changed
 from tests.why_score.ranks import ROOT
-from tests.why_score.results import ranks_of
+from tests.why_score.results import lines_in, ranks_of
 
 PAGE: Final = ROOT / "docs" / "agents.md"
 RESULTS: Final = ROOT / "build" / "agent-score.jsonl"
@@ -70,8 +69,7 @@ def right(bug: Bug, found: Mapping[str, Any]) -> Right:
 
 def kept(path: Path = RESULTS) -> dict[Key, Json]:
     """Return the answers that are there, by bug and way."""
-    lines = path.read_text("utf-8").splitlines() if path.exists() else []
-    return {(one["bug"], one["way"]): one for one in map(json.loads, lines)}
+    return {(one["bug"], one["way"]): one for one in lines_in(path)}
 
 
 def summary(found: Mapping[Key, Json], bugs: Sequence[Bug], way: str) -> str:

@@ -33,7 +33,7 @@ from tests.why_foreign.rows import HERE, Fault, is_right, missing
 from tests.why_score.__main__ import engines
 from tests.why_score.page import PAGE, changed
 from tests.why_score.ranks import ROOT, jobs
-from tests.why_score.results import ranks_of
+from tests.why_score.results import keep, lines_in, ranks_of
 
 RANKS: Final = 4
 STARTS_S: Final = 90.0
@@ -154,21 +154,21 @@ async def watch_all(looks: int, names: Sequence[str]) -> int:
     """Look at each kind of healthy job in turn until all have had their share; 1 for an alarm."""
     share = -(-looks // len(HEALTHY))
     while True:
-        seen = Counter(one["file"] for one in _lines(WATCHED))
+        seen = Counter(one["file"] for one in lines_in(WATCHED))
         left = [one for one in HEALTHY if seen[one.file] < share]
         left = [one for one in left if not names or Path(one.file).stem in names]
         if not left:
             return report_healthy()
         for one in left:
             found = await watch(one.file, min(LOOKS_OF_A_JOB, share - seen[one.file]))
-            _keep(WATCHED, found)
+            keep(WATCHED, *found)
             alarms = [_line(each["file"], each) for each in found if is_alarm(each)]
             print(f"{one.file}: {len(found)} looks; false alarms: {alarms}", flush=True)
 
 
 def report_healthy() -> int:
     """Print how many looks there were, and the false alarms among them; 1 if there is one."""
-    found = _lines(WATCHED)
+    found = lines_in(WATCHED)
     alarms = [
         f"{one['file']}, {one['way']}: {_line(one['file'], one)}" for one in found if is_alarm(one)
     ]
@@ -235,19 +235,7 @@ def verdict_on(row: Fault, body: Json) -> str:
 
 def kept() -> dict[tuple[str, str], Json]:
     """The answers that are there."""
-    return {(one["file"], one["way"]): one for one in _lines(RESULTS)}
-
-
-def _lines(path: Path) -> list[Json]:
-    return (
-        [json.loads(line) for line in path.read_text("utf-8").splitlines()] if path.exists() else []
-    )
-
-
-def _keep(path: Path, found: Sequence[Json]) -> None:
-    path.parent.mkdir(exist_ok=True)
-    with path.open("a", encoding="utf-8") as out:
-        out.writelines(json.dumps(one) + "\n" for one in found)
+    return {(one["file"], one["way"]): one for one in lines_in(RESULTS)}
 
 
 async def score(names: Sequence[str]) -> int:
@@ -261,7 +249,7 @@ async def score(names: Sequence[str]) -> int:
         except (AssertionError, TimeoutError) as error:
             print(f"{file}: not run: {error}", flush=True)
             continue
-        _keep(RESULTS, found)
+        keep(RESULTS, *found)
         for one in found:
             print(f"{file}, {one['way']}, {one['seconds']} s: {_line(file, one)}", flush=True)
     return report()
@@ -309,7 +297,7 @@ def enough(way: str) -> bool:
 
 def write(told: Sequence[str]) -> None:
     """Write the scores between the marks in docs/why.md."""
-    looks = _lines(WATCHED)
+    looks = lines_in(WATCHED)
     alarms = sum(map(is_alarm, looks))
     slowest = sorted(one["seconds"] for one in kept().values())
     late = slowest[int(len(slowest) * LATE_PART)] if slowest else 0.0

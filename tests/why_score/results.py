@@ -113,6 +113,19 @@ def ranks_of(text: str, size: int) -> frozenset[int]:
         return frozenset()
 
 
+def lines_in(path: Path) -> list[dict[str, Any]]:
+    """Return what a file has, of which each line is JSON."""
+    lines = path.read_text("utf-8").splitlines() if path.exists() else []
+    return [json.loads(line) for line in lines]
+
+
+def keep(path: Path, *found: dict[str, Any]) -> None:
+    """Add lines to such a file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a", encoding="utf-8") as file:
+        file.writelines(f"{json.dumps(one)}\n" for one in found)
+
+
 class Results:
     """A file of results, which grows by the line."""
 
@@ -121,16 +134,12 @@ class Results:
 
     def __iter__(self) -> Iterator[Result]:
         """Yield those that are there, the newest of each run."""
-        if self.path.exists():
-            lines = self.path.read_text("utf-8").splitlines()
-            results = (Result(**json.loads(line)) for line in lines)
-            yield from {result.name: result for result in results}.values()
+        results = (Result(**one) for one in lines_in(self.path))
+        yield from {result.name: result for result in results}.values()
 
     def add(self, result: Result) -> None:
         """Keep one."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self.path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(asdict(result)) + "\n")
+        keep(self.path, asdict(result))
 
 
 def without_those_there(plans: Iterable[Plan], results: Iterable[Result]) -> list[Plan]:
