@@ -74,8 +74,8 @@ def main(args: Namespace) -> int:
     """Run a console here, or serve consoles with `--serve`."""
     session, config = find(args.session), load_config(args)
     if args.serve is None:
-        return execute(_run, (session, config, args.script))
-    return execute(_serve, (session, config, serve_address(args.serve)))
+        return execute(_run, session, config, args.script)
+    return execute(_serve, session, config, serve_address(args.serve))
 
 
 def serve_address(text: str) -> Address:
@@ -95,10 +95,9 @@ def serve_address(text: str) -> Address:
 # In this terminal
 
 
-async def _run(target: tuple[SessionFile, Config, str | None]) -> int:
+async def _run(session: SessionFile, config: Config, script: str | None) -> int:
     import anyio
 
-    session, config, script = target
     console = await open_console(session, config)
     code = 0
     signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -191,23 +190,22 @@ def _watched(writer: asyncio.StreamWriter) -> Iterator[None]:
         ends.stop()
 
 
-async def _serve(target: tuple[SessionFile, Config, Address]) -> int:
+async def _serve(session: SessionFile, config: Config, address: Address) -> int:
     from dap_mux.frontends.cli.join import observer
-    from dap_mux.frontends.console import server as console_server
+    from dap_mux.frontends.console.server import Server
     from dap_mux.shell.auth import Guard
 
-    session, config, (host, port) = target
+    host, port = address
 
     async def join(first: str) -> SessionClient:
         # Who says `continue` before anything else has ranks in mind that wait for a debugger.
         entry = {} if first == "continue" else await entry_lines(session, config)
         return await open_client(session, config, entry)
 
+    server = Server(join, Guard().trusts, _watched, config.words)
     async with observer(session, config, "dap-mux console --serve") as watch:
         try:
-            server = await console_server.serve(
-                host, port, join, Guard().trusts, _watched, config.words
-            )
+            await server.listen(host, port)
         except OSError as error:
             raise DapMuxError(f"cannot listen on {host}:{port}: {error.strerror}") from None
         where = Address(host, server.port)

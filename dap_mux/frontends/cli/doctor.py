@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 from argparse import Namespace
-from contextlib import AbstractAsyncContextManager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dap_mux.frontends.cli.execution import load_config
 from dap_mux.system.config import Config
-from dap_mux.system.session_files import SessionFile
 
 if TYPE_CHECKING:
-    from dap_mux.client import DapClient
     from dap_mux.frontends.doctor.gather import DoctorOptions
 
 
@@ -33,9 +31,7 @@ async def _examine(options: DoctorOptions, config: Config, as_json: bool) -> int
     from dap_mux.frontends.doctor.causes import examine
     from dap_mux.frontends.doctor.gather import gathered
 
-    def join(session: SessionFile) -> AbstractAsyncContextManager[DapClient]:
-        return observer(session, config, "dap-mux doctor")
-
+    join = partial(observer, config=config, name="dap-mux doctor")
     async with gathered(options, join) as observed:
         findings = await examine(observed)
     if as_json:

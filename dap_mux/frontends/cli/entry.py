@@ -28,7 +28,7 @@ from dap_mux.frontends.cli.commands import (
     add_arguments,
 )
 from dap_mux.pure.errors import DapMuxError, NothingToConnect, Refused, UsageError
-from dap_mux.pure.printable import printable
+from dap_mux.pure.printable import closest, printable
 
 # `dap-mux completion SHELL`: completions of our commands and options for a shell.
 
@@ -169,10 +169,8 @@ def known_by(name: str) -> None:
 
 
 def _did_you_mean(typed: str, known: Iterable[str]) -> str:
-    from difflib import get_close_matches
-
-    close = get_close_matches(typed, known, n=1)
-    return f"did you mean {close[0]!r}?" if close else ""
+    close = closest(typed, known)
+    return f"did you mean {close!r}?" if close else ""
 
 
 def explain(args: Namespace) -> int:

@@ -7,16 +7,16 @@ import gc
 import os
 import sys
 from argparse import Namespace
-from collections.abc import Callable, Coroutine
-from contextlib import suppress
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ParamSpec
 
-from dap_mux.pure.errors import UsageError
+from dap_mux.pure.errors import DapMuxError, UsageError
 from dap_mux.system.config import Config
 from dap_mux.system.user_files import NoHome, expand_home
 
-T = TypeVar("T")
+P = ParamSpec("P")
 
 
 def load_config(args: Namespace) -> Config:
@@ -38,33 +38,44 @@ def seconds_of(option: str, text: str) -> float:
     return seconds
 
 
-def execute(function: Callable[[T], Coroutine[Any, Any, int]], options: T) -> int:
+@contextmanager
+def needing(what: str, packages: Sequence[str]) -> Iterator[None]:
+    """Import in here what an extra brings; where it is not installed, say how that is done."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        import shlex
+
+        install = shlex.join([sys.executable, "-m", "pip", "install", *packages])
+        raise DapMuxError(f"{what} ({error.name} is missing): {install}") from error
+
+
+def execute(
+    function: Callable[P, Coroutine[Any, Any, int]], *args: P.args, **kwargs: P.kwargs
+) -> int:
     """Run an async function on the fastest event loop available."""
 
-    async def run(options: T) -> int:
+    async def run() -> int:
         gc.freeze()
         gc.enable()
-        return await function(options)
+        return await function(*args, **kwargs)
 
     gc.disable()  # uvloop is still to be imported; see `start`
     try:
-        return _run(run(options))
+        return _run(run)
     finally:
         gc.freeze()  # the process ends with all of it
         gc.enable()
 
 
-def _run(coroutine: Coroutine[Any, Any, int]) -> int:
+def _run(function: Callable[[], Coroutine[Any, Any, int]]) -> int:
     new_loop: Callable[[], asyncio.AbstractEventLoop] | None = None
     with suppress(ImportError):
         from uvloop import new_event_loop as new_loop
     if sys.version_info >= (3, 11):
         with asyncio.Runner(loop_factory=new_loop) as runner:
-            return runner.run(coroutine)
+            return runner.run(function())
     import anyio  # has the same for Python 3.10
 
-    async def run() -> int:
-        return await coroutine
-
     backend = {"loop_factory": new_loop}
-    return anyio.run(run, backend="asyncio", backend_options=backend)
+    return anyio.run(function, backend="asyncio", backend_options=backend)

@@ -59,22 +59,30 @@ async def follower(session: SessionFile, config: Config, name: str) -> SessionCl
 async def _observe(
     session: SessionFile, config: Config, name: str, events: Sequence[str]
 ) -> DapClient:
+    async with _joining(session, config) as (client, credentials):
+        await client.request(
+            "initialize", {"clientID": name, **INITIALIZE_ARGUMENTS}, timeout=REQUEST_TIMEOUT_S
+        )
+        follows = {"events": list(events), "valuesAcrossRanks": "off"}
+        subscriptions = follows if events else {}
+        attach = {"role": "observer", **subscriptions, **credentials}
+        await client.request("attach", attach, timeout=REQUEST_TIMEOUT_S)
+        return client
+
+
+@asynccontextmanager
+async def _joining(
+    session: SessionFile, config: Config
+) -> AsyncIterator[tuple[DapClient, dict[str, str]]]:
+    """Connect, and close the connection if what introduces us fails."""
     token = _token(session, config)
     client = await _connect(session, config)
     try:
         with _explained(session):
-            await client.request(
-                "initialize", {"clientID": name, **INITIALIZE_ARGUMENTS}, timeout=REQUEST_TIMEOUT_S
-            )
-            credentials = {"token": token} if token else {}
-            follows = {"events": list(events), "valuesAcrossRanks": "off"}
-            subscriptions = follows if events else {}
-            attach = {"role": "observer", **subscriptions, **credentials}
-            await client.request("attach", attach, timeout=REQUEST_TIMEOUT_S)
+            yield client, {"token": token} if token else {}
     except BaseException:
         await client.close()
         raise
-    return client
 
 
 async def controller(
@@ -86,16 +94,10 @@ async def controller(
     exceptions: bool = True,
 ) -> SessionClient:
     """Join a session as one more debugger. Raises what `observer` does."""
-    token = _token(session, config)
-    client = SessionClient(await _connect(session, config), session.address)
-    try:
-        with _explained(session):
-            credentials = {"token": token} if token else {}
-            await client.attach(breakpoints, credentials, name, exceptions=exceptions)
-    except BaseException:
-        await client.close()
-        raise
-    return client
+    async with _joining(session, config) as (dap, credentials):
+        client = SessionClient(dap, session.address)
+        await client.attach(breakpoints, credentials, name, exceptions=exceptions)
+        return client
 
 
 async def reached(debugger: SessionClient, patience: float = LATE_S) -> list[Row]:

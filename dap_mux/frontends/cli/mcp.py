@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import socket
 import sys
 from argparse import Namespace
@@ -12,9 +11,9 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
-from dap_mux.frontends.cli.execution import execute, load_config, seconds_of
+from dap_mux.frontends.cli.execution import execute, load_config, needing, seconds_of
 from dap_mux.frontends.console.session_client import BreakpointsByPath, SessionClient
-from dap_mux.pure.errors import DapMuxError, UsageError
+from dap_mux.pure.errors import UsageError
 from dap_mux.pure.rank_sets.rank_rows import Row
 from dap_mux.system.config import Config
 from dap_mux.system.session_files import SessionFile, session_folder
@@ -22,7 +21,6 @@ from dap_mux.system.user_files import own_folder, token_of, write_whole
 
 # As in the extra [mcp] of pyproject.toml, like `lsp.PACKAGES`.
 PACKAGES: Final = ("mcp>=2,<3",)
-MISSING_EXTRA: Final = "`dap-mux mcp` needs an optional package ({missing} is missing): {install}"
 NAME: Final = "dap-mux mcp"
 
 
@@ -80,15 +78,12 @@ def main(args: Namespace) -> int:
     config = load_config(args)
     if args.install_skill is not None:
         return _install_skill(args.install_skill / "dap-mux")
-    try:
+    with needing("`dap-mux mcp` needs an optional package", PACKAGES):
         from dap_mux.frontends.mcp.server import make_server
-    except ModuleNotFoundError as error:
-        install = shlex.join([sys.executable, "-m", "pip", "install", *PACKAGES])
-        raise DapMuxError(MISSING_EXTRA.format(missing=error.name, install=install)) from error
     if args.http is None:
         make_server(CommandLine(config), args.session or "").run("stdio")
         return 0
-    return execute(_serve, (args, config))
+    return execute(_serve, args, config)
 
 
 def _install_skill(folder: Path) -> int:
@@ -104,13 +99,12 @@ def _install_skill(folder: Path) -> int:
     return 0
 
 
-async def _serve(options: tuple[Namespace, Config]) -> int:
+async def _serve(args: Namespace, config: Config) -> int:
     """Serve HTTP until Ctrl-C. Raises UsageError, Refused, DapMuxError."""
     from dap_mux.frontends.mcp.http import PATH, serve
     from dap_mux.frontends.mcp.server import make_server
     from dap_mux.shell.auth import Guard
 
-    args, config = options
     idle_s = seconds_of("--lease-timeout", args.lease_timeout)
     file = config.token_file
     if file is None:

@@ -22,7 +22,7 @@ from dap_mux.system.user_files import check_regular
 
 def main(args: Namespace) -> int:
     """Serve a report until a signal comes. Raises UsageError for a file that is none."""
-    return execute(_serve, (recording_of(Path(args.file)), load_config(args), args))
+    return execute(_serve, recording_of(Path(args.file)), load_config(args), args)
 
 
 def recording_of(path: Path) -> Recording:
@@ -36,8 +36,7 @@ def recording_of(path: Path) -> Recording:
     return Recording(read(data, path.name), path.name)
 
 
-async def _serve(options: tuple[Recording, Config, Namespace]) -> int:
-    recording, config, args = options
+async def _serve(recording: Recording, config: Config, args: Namespace) -> int:
     set_up_log(config.verbosity, config.log_dir, config.log)
     async with open_session(config, recorded_settings(config)) as session:
         say(f"a recording of {len(recording.ranks)} ranks ({args.file}) on {session.address}")

@@ -7,7 +7,6 @@ import sys
 import tempfile
 from argparse import Namespace
 from datetime import datetime, timezone
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -66,7 +65,7 @@ def record(args: Namespace) -> int:
         options = LaunchOptions(
             config, launcher, args.dial, "", hold, end, comm=args.comm, output_json=output
         )
-        code = execute(partial(run_launcher, console=recorder), options)
+        code = execute(run_launcher, options, console=recorder)
         if output and output.exists():
             kept = msgspec.json.decode(output.read_bytes(), type=list[tuple[RankId, str]])
             recorder.replace_output(kept)
@@ -166,17 +165,15 @@ def save(args: Namespace) -> int:
     from dap_mux.frontends.report.writer import destination
 
     path = destination(args.file or DEFAULT_FILE)
-    session, config = find(args.session), load_config(args)
-    return execute(_save, (path, session, config))
+    return execute(_save, path, find(args.session), load_config(args))
 
 
-async def _save(target: tuple[Path, SessionFile, Config]) -> int:
+async def _save(path: Path, session: SessionFile, config: Config) -> int:
     from dap_mux.frontends.cli.join import follower
     from dap_mux.frontends.cli.why import of_session
     from dap_mux.frontends.report.look import Look
     from dap_mux.frontends.report.report_file import Contents
 
-    path, session, config = target
     why: dict[str, Any] = {}
     try:
         why = await of_session(session, config, "all", attach=False)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Callable, Coroutine, Mapping
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -64,7 +63,7 @@ def _run(
 
     own = not isinstance(options, AttachOptions)
     console = InlineConsole(options.config, shows_output=not own)
-    return execute(partial(job, console=console), options)
+    return execute(job, options, console=console)
 
 
 def attach(args: Namespace) -> int:
@@ -93,7 +92,7 @@ def adapter(args: Namespace) -> int:
 
         return recording_of(path)
 
-    return execute(partial(serve_adapter, opens=opens), AdapterOptions(load_config(args)))
+    return execute(serve_adapter, AdapterOptions(load_config(args)), opens=opens)
 
 
 def run_options(args: Namespace) -> RunOptions:

@@ -94,8 +94,8 @@ def main(args: Namespace) -> int:
         return _watched(args, endpoints)
     if endpoints:
         if (pids := pids_in(endpoints)) is not None:
-            return execute(_of_processes, (args, pids))
-        return execute(_of_machines, (args, endpoints))
+            return execute(_of_processes, args, pids)
+        return execute(_of_machines, args, endpoints)
     session, ranks = session_and_ranks(args.arguments)
     asked = find(session), load_config(args), ranks, args.attach, args.slow
     return _show(args, anyio.run(of_session, *asked))
@@ -242,15 +242,14 @@ async def _with_place(body: Body, rows: Sequence[Mapping[str, Any]]) -> Body:
     return body
 
 
-async def _of_processes(asked: tuple[Namespace, list[int]]) -> int:
+async def _of_processes(args: Namespace, pids: list[int]) -> int:
     """Ask of processes that nobody has prepared; `--attach` brings a debugger into the culprit."""
     from dap_mux.session.terminal_output import say
 
-    args, pids = asked
     seen = await why_outside(pids)
     if args.attach and seen.lacks_py_spy:
         say(f"{NO_PY_SPY}: debugpy is injected into every one of these processes instead")
-        return await _of_endpoints((args, (endpoint_of(pids),)))
+        return await _of_endpoints(args, (endpoint_of(pids),))
     goes_on = args.attach and bool(seen.culprits)
     code = _show(args, {**seen.body, "next": ""} if goes_on else seen.body)
     if not goes_on:
@@ -268,20 +267,18 @@ async def _with_debugger(args: Namespace, endpoint: str, code: int) -> int:
     return code
 
 
-async def _of_machines(asked: tuple[Namespace, tuple[str, ...]]) -> int:
+async def _of_machines(args: Namespace, endpoints: tuple[str, ...]) -> int:
     """Look from outside where that can be, without --attach; else ask the ranks that listen."""
-    args, endpoints = asked
     sources = None if args.attach or args.slow else machines_in(endpoints)
     body = None if sources is None else await why_on_machines(sources, args.job)
-    return await _of_endpoints(asked) if body is None else _show(args, body)
+    return await _of_endpoints(args, endpoints) if body is None else _show(args, body)
 
 
-async def _of_endpoints(asked: tuple[Namespace, tuple[str, ...]]) -> int:
+async def _of_endpoints(args: Namespace, endpoints: tuple[str, ...]) -> int:
     from dap_mux.frontends.cli.join import controller
     from dap_mux.session.attach import serve, session_over
     from dap_mux.session.terminal_output import say
 
-    args, endpoints = asked
     config = load_config(args)
     private = replace(config, listen=Address("127.0.0.1", 0))
     options = AttachOptions(config if args.attach else private, endpoints)

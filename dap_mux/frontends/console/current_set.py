@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 
 from dap_mux.frontends.console.commands import known_words
 from dap_mux.frontends.console.context import RANKS_TIMEOUT_S, REQUEST_TIMEOUT_S, Context
-from dap_mux.frontends.console.rank_prompt import BLOCKED_AFTER_S, source_lines
+from dap_mux.frontends.console.rank_prompt import BLOCKED_AFTER_S, may_stop, source_lines
 from dap_mux.frontends.console.screen import show_cast
 from dap_mux.frontends.console.session_client import LIVE, is_exception, place, settled
 from dap_mux.frontends.console.words import MOVES, likely_meant
@@ -60,8 +60,7 @@ class CurrentSet:
     @property
     def is_held(self) -> bool:
         """Whether an exception holds a rank of the set."""
-        rows = self.rows()
-        return any(map(is_exception, rows))
+        return any(map(is_exception, self.rows()))
 
     def rows(self) -> list[Row]:
         """Return the rows of the set's ranks, as far as the console knows them."""
@@ -204,7 +203,8 @@ class CurrentSet:
     def _unsettled(self) -> list[Row]:
         """Return the rows of ranks that may stop without another command."""
         rows = self._client.ranks.rows
-        return [rows[id] for id in sorted(self.moving) if id in rows and _may_stop(rows[id])]
+        moving = [rows[id] for id in sorted(self.moving) if id in rows]
+        return [row for row in moving if may_stop(row) and not _wait_of(row)]
 
     async def _say_moved(self, before: dict[Any, Row | None]) -> None:
         """Say where ranks have stopped, which have ended, and which wait for others."""
@@ -224,30 +224,24 @@ class CurrentSet:
     # Where ranks are
 
     async def say_stops(self, rows: Sequence[Row]) -> None:
-        """Say where ranks have stopped: a line for each place, and the code where it is one."""
-        places = _grouped(rows, lambda row: (row["path"], row["line"], row["reason"]))
-        for _, members in places:
-            where = f"{self._name(members)} stopped at {place(members[0]) or UNKNOWN}"
-            if is_exception(members[0]):
-                text = await self._client.exception_text(members[0])
-                self._console.screen.say(f"{where}   {text or members[0]['reason']}", "held")
-            else:
-                why = self._console.breakpoints.stopping(members[0])
-                self._console.screen.say(f"{where} ({why})", "note")
-        if len(places) == 1:
-            await self._say_code(places[0][1][0])
+        """Say where ranks have stopped, and why."""
+        await self._say_places(rows, stopped=True)
         await self._console.breakpoints.drop_temporary(rows)
 
-    async def _say_places(self, rows: Sequence[Row]) -> None:
-        """Say where ranks stand, for `on`."""
+    async def _say_places(self, rows: Sequence[Row], *, stopped: bool = False) -> None:
+        """Say where ranks are: a line for each place, and the code where it is one."""
         places = _grouped(rows, lambda row: (row["path"], row["line"], row["reason"]))
-        for _, members in places:
-            text = ""
-            if is_exception(members[0]):
-                text = f"   {await self._client.exception_text(members[0])}"
-            style = "held" if text else "place"
-            where = f"{self._name(members)} at {place(members[0]) or UNKNOWN}{text}".rstrip()
-            self._console.screen.say(where, style)
+        for _, (row, *others) in places:
+            name = self._name([row, *others])
+            where = f"{name} {'stopped ' * stopped}at {place(row) or UNKNOWN}"
+            if is_exception(row):
+                text = await self._client.exception_text(row) or row["reason"] * stopped
+                self._console.screen.say(f"{where}   {text}".rstrip(), "held")
+            elif stopped:
+                why = self._console.breakpoints.stopping(row)
+                self._console.screen.say(f"{where} ({why})", "note")
+            else:
+                self._console.screen.say(where, "place")
         if len(places) == 1:
             await self._say_code(places[0][1][0])
 
@@ -292,13 +286,6 @@ def _wait_of(row: Row) -> str:
     """Return what a running rank waits for, "" if it does not wait for stopped ranks."""
     text = str(row["reason"] or "")
     return text if row["state"] == "running" and text.startswith(HELD_UP) else ""
-
-
-def _may_stop(row: Row) -> bool:
-    """Whether the rank may stop without another command."""
-    if row["state"] == "stopped":
-        return not settled(row)
-    return row["state"] in ("running", "pausing") and not _wait_of(row)
 
 
 def _show_displays(console: Context, body: Json) -> None:

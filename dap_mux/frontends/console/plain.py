@@ -135,19 +135,19 @@ class TypedLines:
     def __init__(self, console: Console, next_line: NextLine) -> None:
         self._console = console
         self._ahead: deque[str | BaseException | None] = deque()
-        self._changed: asyncio.Future[None] | None = None  # what `next` or `_read` waits for
+        self._changed = asyncio.Event()  # what `next` or `_read` waits for
         self._reading = asyncio.ensure_future(self._read(next_line))
         console.edited_in(self)
 
     def refresh(self) -> None:
         """The prompt is written again by `PromptWriter`; no line is waited for at the end."""
         if self._console.ended.is_set():
-            self._wake()
+            self._changed.set()
 
     def discard_input(self) -> bool:
         """Take a Ctrl-C of a terminal that edits the line, and has dropped it, for a line."""
         self._ahead.append(KeyboardInterrupt())
-        self._wake()
+        self._changed.set()
         return True
 
     async def next(self) -> str | None:
@@ -157,7 +157,7 @@ class TypedLines:
                 return None
             await self._change()
         if len(self._ahead) >= MAX_LINES_AHEAD:
-            self._wake()
+            self._changed.set()
         line = self._ahead.popleft()
         if isinstance(line, BaseException):
             raise line
@@ -191,16 +191,12 @@ class TypedLines:
             self._console.interrupt()
             return
         self._ahead.append(line)
-        self._wake()
+        self._changed.set()
 
     async def _change(self) -> None:
         """Wait until there is a line, or room for one, or the console has ended."""
-        self._changed = asyncio.get_running_loop().create_future()
-        await self._changed
-
-    def _wake(self) -> None:
-        if self._changed is not None and not self._changed.done():
-            self._changed.set_result(None)
+        self._changed.clear()
+        await self._changed.wait()
 
 
 async def converse(
@@ -242,33 +238,16 @@ async def _answer(console: Console, next_line: NextLine, prompts: PromptWriter, 
 
 async def _follow(console: Console, next_line: NextLine, first: str) -> None:
     """Handle the lines of a script, all of them: to leave after a failed `wait` releases ranks."""
-    ended = asyncio.ensure_future(console.ended.wait())
+    waits: list[asyncio.Future[Any]] = [asyncio.ensure_future(console.ended.wait())]
     try:
         await console.handle(first)
         while not console.ended.is_set():
-            line = await _line_or_end(next_line(), ended)
-            if line is None:
+            line = asyncio.ensure_future(next_line())
+            waits[1:] = [line]
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+            if not line.done() or (text := line.result()) is None:
                 break
-            await console.handle(line)
+            await console.handle(text)
     finally:
-        ended.cancel()
-
-
-async def _line_or_end(
-    next_line: Coroutine[Any, Any, str | None], ended: asyncio.Future[Any]
-) -> str | None:
-    """Return the next line, or None if the console ends before it comes."""
-    line = asyncio.ensure_future(next_line)
-
-    def stop(_: object) -> None:
-        line.cancel()
-
-    ended.add_done_callback(stop)
-    try:
-        return await line
-    except asyncio.CancelledError:
-        if ended.done():
-            return None
-        raise
-    finally:
-        ended.remove_done_callback(stop)
+        for each in waits:
+            each.cancel()

@@ -134,7 +134,7 @@ class RankPrompt:
     async def _tell_blocked(self) -> None:
         """Once the ranks have run for a while: their step does not end by itself, perhaps."""
         await asyncio.sleep(BLOCKED_AFTER_S)
-        while not any(map(_may_stop_again, self._rows())):
+        while not any(map(may_stop, self._rows())):
             await self._client.wait_for_change()
             if self._client.ended.is_set():
                 return
@@ -148,7 +148,7 @@ class RankPrompt:
             return
         shown = _says_where(body)
         await self._client.list_ranks(self._set)
-        while any(map(_may_stop_again, self._rows())) and not self._client.ended.is_set():
+        while any(map(may_stop, self._rows())) and not self._client.ended.is_set():
             shown = False  # the result came before the stop
             await self._client.wait_for_change()
         if not self._any_stopped():
@@ -191,7 +191,7 @@ class RankPrompt:
         """Ranks have changed: close the prompt once all of them have resumed or exited."""
         if self._any_stopped():
             self._cancel_timer()
-        elif not any(map(_may_stop_again, self._rows())):
+        elif not any(map(may_stop, self._rows())):
             self._console.detach(self._states())
         elif self._timer is None:
             loop = asyncio.get_running_loop()
@@ -250,7 +250,7 @@ def _has_moved_nobody(body: Json) -> bool:
     return not others and all(result["type"] for result in body["results"])
 
 
-def _may_stop_again(row: Row) -> bool:
+def may_stop(row: Row) -> bool:
     """Whether the rank may stop without another command."""
     return row["state"] in ("running", "pausing") or (
         row["state"] == "stopped" and not settled(row)

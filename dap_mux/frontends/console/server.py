@@ -27,7 +27,11 @@ Watch: TypeAlias = Callable[[asyncio.StreamWriter], AbstractContextManager[None]
 
 
 class Server:
-    """Serves consoles on one port until it is closed."""
+    """Serves consoles on one port until it is closed.
+
+    `trusts` decides whether the peer of a connection may have a console; `watch` ends a connection
+    whose peer is gone without a word: it would hold ranks for good.
+    """
 
     def __init__(
         self,
@@ -98,25 +102,6 @@ class Server:
 # Joining a session affects its ranks, and so does leaving it. A connection therefore joins with its
 # first whole line, and only if that is a command; until then it only has a prompt. A connection
 # that sends what a person would not type is closed.
-async def serve(
-    host: str,
-    port: int,
-    join: Join,
-    trusts: Callable[[socket.socket], bool],
-    watch: Watch,
-    words: str,
-) -> Server:
-    """Listen; `trusts` decides whether the peer of a connection may have a console.
-
-    `watch` ends a connection whose peer is gone without a word: it would hold ranks for good.
-
-    Raises OSError if the port is taken.
-    """
-    server = Server(join, trusts, watch, words)
-    await server.listen(host, port)
-    return server
-
-
 async def _run_console(
     reader: asyncio.StreamReader, writer: asyncio.StreamWriter, join: Join, words: str
 ) -> None:
