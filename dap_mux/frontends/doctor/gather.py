@@ -177,12 +177,11 @@ def _only_of(endpoints: list[Subject], observed: Observations, sessions: list[Se
 
 
 def _of_session(snapshot: SessionSnapshot, entry: Json) -> Subject:
-    host, _, port = str(entry["endpoint"]).rpartition(":")
-    host = host.strip("[]")
+    host = str(entry["endpoint"]).rpartition(":")[0].strip("[]")
     there = process(entry["pid"]) if entry["pid"] and is_loopback(host) else None
     return Subject(
         host,
-        int(port) if NUMBER.fullmatch(port) else 0,
+        _port_of(str(entry["endpoint"])),
         _named(snapshot),
         rank=id_of(entry),
         default_group=snapshot.default_group,
@@ -236,10 +235,9 @@ def _elsewhere(observed: Observations, folder: Path) -> dict[int, Process]:
     """Return debugpys that were started in this folder and are otherwise unknown."""
     named = {each.port for each in observed.subjects}
     named |= {
-        int(str(entry["endpoint"]).rpartition(":")[2] or 0)
+        _port_of(str(entry["endpoint"]))
         for snapshot in observed.snapshots
         for entry in snapshot.ranks
-        if entry["endpoint"] is not None
     }
     here = folder.resolve()
     return {

@@ -22,7 +22,7 @@ from dap_mux.pure.errors import DapMuxError
 from dap_mux.pure.insight.why.verdict import DEFAULT_GROUP
 from dap_mux.pure.insight.why.verdicts import HEALTHY, UNDECIDED
 from dap_mux.pure.rank_sets import RankId, fold
-from dap_mux.pure.rank_sets.rank_rows import Change, Row, count_text
+from dap_mux.pure.rank_sets.rank_rows import Change, Row
 from dap_mux.pure.rank_sets.world import DebuggeeId
 
 SETTLE_S: Final = 1.0
@@ -268,11 +268,6 @@ class Recorder:
             Printed("".join(one.text for one in group), category, ranks)
             for (ranks, category), group in together
         ]
-
-    def states(self) -> str:
-        """Return how many ranks are in which state."""
-        states = [str(row["state"]) for row in self.rows.values()]
-        return count_text({each: states.count(each) for each in sorted({*states})})
 
 
 def _culprit(body: Body) -> tuple[str, list[str]]:

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 from dap_mux.frontends.doctor.machine import named
 from dap_mux.frontends.doctor.observations import TAKEN, Observations, Subject
 from dap_mux.pure.rank_sets import fold
+from dap_mux.pure.rank_sets.world import fold_numbers
 
 # Text that several causes share.
 
@@ -38,22 +39,14 @@ def ranks_of(subjects: Sequence[Subject]) -> str:
 
 def endpoints_of(subjects: Sequence[Subject]) -> str:
     """Return `host:5678-5681`, with consecutive ports folded."""
-    by_host: dict[str, list[int]] = {}
+    by_host: dict[str, set[int]] = {}
     for each in subjects:
-        by_host.setdefault(each.endpoint.rpartition(":")[0], []).append(each.port)
+        by_host.setdefault(each.endpoint.rpartition(":")[0], set()).add(each.port)
     return ", ".join(
-        f"{host}:{folded}" for host, ports in by_host.items() for folded in _folded(sorted(ports))
+        f"{host}:{folded}"
+        for host, ports in by_host.items()
+        for folded in fold_numbers(ports).split(",")
     )
-
-
-def _folded(ports: list[int]) -> list[str]:
-    runs: list[list[int]] = []
-    for port in dict.fromkeys(ports):
-        if runs and runs[-1][-1] == port - 1:
-            runs[-1].append(port)
-        else:
-            runs.append([port])
-    return [str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs]
 
 
 # Another debugger is attached to the rank: debugpy accepts one client.
