@@ -79,8 +79,8 @@ def test_functions() -> None:
     assert [names[line] for line in (1, 3, 6, 8, 11, 13, 17, 20)] == [
         None, None, "outer", "outer", "inner", "outer", None, "step",
     ]  # fmt: skip
-    assert read.same_function(6, 13)
-    assert not read.same_function(8, 11)
+    assert read.function_at(6) is read.function_at(13)
+    assert read.function_at(8) is not read.function_at(11)
 
 
 @pytest.mark.parametrize("text", ["def f(", "x = '", "\0", "(" * 500])

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dap_mux.frontends.lsp.file_versions import MAX_VERSIONS, FileVersions, LineMap, line_map
+from dap_mux.frontends.lsp.file_versions import MAX_VERSIONS, FileVersions, line_after
 from dap_mux.frontends.lsp.launch_json import encoding_problem
 
 BEFORE = """\
@@ -65,17 +65,17 @@ def after(*changes: tuple[str, str]) -> str:
     ],
 )
 def test_where_a_line_is(now: str, line: int | None) -> None:
-    assert LineMap(BEFORE, now).now(STEP) == line
+    assert line_after(STEP, BEFORE, now) == line
 
 
 def test_lines_that_a_text_never_had() -> None:
-    found = LineMap(BEFORE, "x\n" + BEFORE)
-    assert [found.now(line) for line in (-1, 0, 99)] == [None, None, None]
+    found = [line_after(line, BEFORE, "x\n" + BEFORE) for line in (-1, 0, 99)]
+    assert found == [None, None, None]
 
 
 def test_a_form_feed_is_no_line_end() -> None:
     """Python does not count it, and neither does LSP."""
-    assert LineMap("a\n\x0c\nb\n", "new\na\n\x0c\nb\n").now(3) == 4
+    assert line_after(3, "a\n\x0c\nb\n", "new\na\n\x0c\nb\n") == 4
 
 
 LINES = st.lists(st.sampled_from(["a", "b", "c", "pass", ""]), max_size=12)
@@ -85,8 +85,9 @@ LINES = st.lists(st.sampled_from(["a", "b", "c", "pass", ""]), max_size=12)
 def test_lines_keep_their_order_and_what_is_equal_is_found(
     before: list[str], now: list[str]
 ) -> None:
-    found = LineMap("\n".join(before), "\n".join(now))
-    kept = [line for number in range(1, len(before) + 1) if (line := found.now(number)) is not None]
+    texts = "\n".join(before), "\n".join(now)
+    found = [line_after(number, *texts) for number in range(1, len(before) + 1)]
+    kept = [line for line in found if line is not None]
     assert kept == sorted(set(kept))
     assert all(1 <= line <= max(len(now), 1) for line in kept)
 
@@ -94,8 +95,8 @@ def test_lines_keep_their_order_and_what_is_equal_is_found(
 @given(LINES, LINES)
 def test_what_is_inserted_moves_what_is_below(before: list[str], new: list[str]) -> None:
     marked = [f"{number}: {text}" for number, text in enumerate(before)]
-    found = LineMap("\n".join(["first", *marked]), "\n".join(["first", *new, *marked]))
-    assert [found.now(number + 2) for number in range(len(before))] == [
+    texts = "\n".join(["first", *marked]), "\n".join(["first", *new, *marked])
+    assert [line_after(number + 2, *texts) for number in range(len(before))] == [
         number + 2 + len(new) for number in range(len(before))
     ]
 
@@ -104,11 +105,11 @@ def test_what_is_inserted_moves_what_is_below(before: list[str], new: list[str])
 def test_a_long_text_that_is_new_altogether() -> None:
     before = "\n".join(f"x{number} = {number}" for number in range(20_000))
     now = "\n".join(f"y{number} = {-number}" for number in range(19_000))
-    LineMap(before, now)
+    line_after(1, before, now)
 
 
 def test_a_text_that_has_not_changed_costs_nothing() -> None:
-    assert line_map(BEFORE, BEFORE) is None
+    assert line_after(99, BEFORE, BEFORE) == 99, "it is not even looked at"
 
 
 class File:

@@ -60,7 +60,7 @@ def test_groups_are_named_where_there_are_several() -> None:
     [one] = picture.stopped_in("/job/train.py")
     assert rendering.mark(one) == "● eval:0; trainer:0"
     assert picture.ranks_elsewhere(one) == "trainer:1"
-    assert picture.name([("eval", 0)]) == "eval:0"
+    assert picture.kept.fold([("eval", 0)]) == "eval:0"
 
 
 def test_a_worker_stands_beside_its_rank_and_is_gone_with_its_end() -> None:

@@ -174,8 +174,8 @@ class SessionSnapshot:
     address: str
     pid: int
     client: DapClient
-    ranks: list[Json] = field(default_factory=list)
-    breakpoints: list[Json] = field(default_factory=list)
+    ranks: list[Json]
+    breakpoints: list[Json]
 
     @property
     def attached(self) -> list[Json]:
@@ -223,12 +223,10 @@ def read(value: str) -> object:
 
 async def take_snapshot(session: SessionFile, client: DapClient) -> SessionSnapshot:
     """Take a snapshot of a session."""
-    snapshot = SessionSnapshot(session.address, session.pid, client)
-    snapshot.ranks = (await client.request("list", timeout=REQUEST_TIMEOUT_S))["ranks"]
-    snapshot.breakpoints = (await client.request("breakpoints", timeout=REQUEST_TIMEOUT_S))[
-        "breakpoints"
-    ]
-    return snapshot
+    listed = await client.request("list", timeout=REQUEST_TIMEOUT_S)
+    told = await client.request("breakpoints", timeout=REQUEST_TIMEOUT_S)
+    known = listed["ranks"], told["breakpoints"]
+    return SessionSnapshot(session.address, session.pid, client, *known)
 
 
 def id_of(entry: Json) -> RankId:

@@ -120,8 +120,10 @@ async def hover(ls: Server, asked: types.HoverParams) -> types.Hover | None:
     positions = Positions(ls, document)
     line, column = positions.to_ast(asked.position)
     found = page.expression_at(line, column)
-    here = [id for each in standing if page.same_function(each.shown, line) for id in each.ids]
-    ranks = ls.follower.ranks.name((id[0], id[1]) for id in here if len(id) == 2)
+    function = page.function_at(line)
+    around = (each for each in standing if page.function_at(each.shown) is function)
+    here = {id for each in around for id in each.ids}
+    ranks = ls.follower.ranks.kept.fold(id for id in here if len(id) == 2)
     if found is None or not ranks:
         return None
     arguments = {"expression": found.text, "ranks": ranks, "frame": 0, "timeout": VALUE_TIMEOUT_S}
@@ -173,8 +175,9 @@ def initialize(ls: Server, params: types.InitializeParams) -> None:
 
 
 async def initialized(ls: Server, _: types.InitializedParams) -> None:
-    """Start to follow sessions."""
-    await ls.start()
+    """Start to follow a session, the one that the options name if they do."""
+    await ls.prefer(ls.options)
+    ls.start_task(ls.follower.run())
 
 
 async def configured(ls: Server, params: types.DidChangeConfigurationParams) -> None:
@@ -186,12 +189,12 @@ async def configured(ls: Server, params: types.DidChangeConfigurationParams) -> 
 
 def shutdown(ls: Server, *_: None) -> None:
     """Expect `exit`."""
-    ls.note_shutdown()
+    ls.shut_down = True
 
 
 def leave(ls: Server, *_: None) -> None:
-    """`exit`: pygls ends the process."""
-    ls.note_exit()
+    """`exit`: pygls ends the process, whose exit code says whether `shutdown` came first."""
+    ls.exit_code = 0 if ls.shut_down else 1
 
 
 def opened(ls: Server, params: types.DidOpenTextDocumentParams) -> None:

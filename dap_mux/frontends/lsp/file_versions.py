@@ -22,28 +22,19 @@ _MAX_COMPARED: Final = 400  # pairs of lines in one changed place
 _SIMILAR: Final = 0.6
 
 
-class LineMap:
-    """The lines of one text in another, both from 1; a line that is gone is nowhere."""
-
-    def __init__(self, before: str, now: str) -> None:
-        self._lines = _positions(_LINE_END.split(before), _LINE_END.split(now))
-
-    def now(self, line: int) -> int | None:
-        """Return the number that a line has now."""
-        if not 1 <= line <= len(self._lines):
-            return None
-        found = self._lines[line - 1]
-        return None if found is None else found + 1
+def line_after(line: int, text: str, now: str) -> int | None:
+    """Return the number that a line of a text has in another, both from 1; None if it is gone."""
+    if text == now:
+        return line
+    lines = _positions(text, now)
+    found = lines[line - 1] if 1 <= line <= len(lines) else None
+    return None if found is None else found + 1
 
 
 @lru_cache(maxsize=16)
-def line_map(before: str, now: str) -> LineMap | None:
-    """Return where the lines of a text are now; None if it has not changed."""
-    return None if before == now else LineMap(before, now)
-
-
-def _positions(before: Sequence[str], now: Sequence[str]) -> list[int | None]:
-    """Return the index in `now` of each line; edits are mostly in one place, so compare less."""
+def _positions(text: str, text_now: str) -> list[int | None]:
+    """Return the index in the other of each line; edits are mostly in one place: compare less."""
+    before, now = _LINE_END.split(text), _LINE_END.split(text_now)
     least = min(len(before), len(now))
     head = next((i for i in range(least) if before[i] != now[i]), least)
     tail = next((i for i in range(least - head) if before[-1 - i] != now[-1 - i]), least - head)
@@ -82,12 +73,6 @@ def _similar(before: Sequence[str], now: Sequence[str]) -> Iterator[tuple[int, i
 MAX_VERSIONS: Final = 50
 
 
-@dataclass(frozen=True)
-class _Version:
-    text: str
-    since: float
-
-
 class FileVersions:
     """The texts of a file since it was opened in the editor.
 
@@ -97,10 +82,10 @@ class FileVersions:
     def __init__(self, path: str, opened: str) -> None:
         self._path = Path(path)
         self._stamp: tuple[int, int] | None = None
-        self._versions: list[_Version] = []
+        self._versions: list[tuple[str, float]] = []  # with the times since when they were there
         self.look()
         if not self._versions:
-            self._versions.append(_Version(opened, 0.0))
+            self._versions.append((opened, 0.0))
 
     def look(self) -> None:
         """Read the file if it has changed."""
@@ -115,19 +100,16 @@ class FileVersions:
         except (OSError, ValueError):
             return
         self._stamp = stamp
-        last = self._versions[-1] if self._versions else None
-        if last is None or text != last.text:
-            newer = last is None or status.st_mtime > last.since
-            since = status.st_mtime if newer else time.time()
-            self._versions.append(_Version(text, since))
+        last, at = self._versions[-1] if self._versions else (None, 0.0)
+        if text != last:
+            newer = last is None or status.st_mtime > at
+            self._versions.append((text, status.st_mtime if newer else time.time()))
             del self._versions[1:-MAX_VERSIONS]  # ranks may have run since the first one
 
     def line_now(self, line: int, started: float, now: str) -> int | None:
         """Return where a line is in the editor's text that a rank runs which has then started."""
-        known = [each for each in self._versions if each.since <= started]
-        version = known[-1] if known else self._versions[0]
-        found = line_map(version.text, now)
-        return found.now(line) if found else line
+        known = [text for text, since in self._versions if since <= started]
+        return line_after(line, known[-1] if known else self._versions[0][0], now)
 
 
 # The expression under the cursor and the function around it; calls are never evaluated.
@@ -155,13 +137,12 @@ class ParsedSource:
     """A parsed program."""
 
     tree: ast.Module
-    source: str
 
     @classmethod
     def read(cls, source: str) -> ParsedSource | None:
         """Parse a program; None if it has a syntax error, as while it is being typed."""
         try:
-            return cls(ast.parse(source), source)
+            return cls(ast.parse(source))
         except (SyntaxError, ValueError, RecursionError):
             return None
 
@@ -181,17 +162,9 @@ class ParsedSource:
 
     def function_at(self, line: int) -> Function | None:
         """Return the innermost function around a line; None at module level."""
-        around = [each for each in self._functions() if each.lineno <= line <= _end_line(each)]
+        functions = (each for each in ast.walk(self.tree) if isinstance(each, Function))
+        around = [each for each in functions if each.lineno <= line <= _end_line(each)]
         return max(around, key=lambda each: each.lineno, default=None)
-
-    def same_function(self, line: int, other: int) -> bool:
-        """Whether two lines belong to the same function."""
-        return self.function_at(line) is self.function_at(other)
-
-    def _functions(self) -> Iterator[Function]:
-        for node in ast.walk(self.tree):
-            if isinstance(node, Function):
-                yield node
 
 
 def _pointed_at(node: ast.AST, line: int, column: int) -> Value | None:

@@ -268,7 +268,7 @@ def completions(
     for entry in _mappings(read(text)):
         ranks = text_of(entry.get("ranks"))
         if ranks and ranks.holds(at):
-            found = complete(ranks.value, ranks.column(at), state.world(names))
+            found = complete(ranks.value, ranks.column(at), state.kept.world(names.items()))
             return [
                 LaunchCompletion(one.text, ranks.places[one.start], one.detail) for one in found
             ]

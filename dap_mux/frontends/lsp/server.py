@@ -196,7 +196,7 @@ class Server(LanguageServer):
             "dap-mux", __version__, protocol_cls=LspProtocol, converter_factory=default_converter
         )
         self.exit_code = 0
-        self._shut_down = False
+        self.shut_down = False
         self.follower = SessionFollower(join, self.ranks_changed)
         self.options: object = None
         self.configuration = ""
@@ -210,22 +210,7 @@ class Server(LanguageServer):
         self._tasks: set[asyncio.Task[None]] = set()
         self.coalescer = Coalescer(self.start_task)
 
-    # Its end
-
-    def note_shutdown(self) -> None:
-        """`shutdown`: an `exit` is expected from now on."""
-        self._shut_down = True
-
-    def note_exit(self) -> None:
-        """`exit`: the process's exit code says whether `shutdown` came first."""
-        self.exit_code = 0 if self._shut_down else 1
-
     # The session
-
-    async def start(self) -> None:
-        """Start to follow a session, the one that the `options` name if they do."""
-        await self.prefer(self.options)
-        self.start_task(self.follower.run())
 
     async def prefer(self, settings: object) -> None:
         """Apply `{"session": "HOST:PORT"}`; null or nothing means the newest session.

@@ -15,7 +15,6 @@ from typing import Any, Final, TypeAlias
 
 from dap_mux.client import DapClient, RequestFailed
 from dap_mux.pure.endpoint import Backoff
-from dap_mux.pure.rank_sets import RankId, World
 from dap_mux.pure.rank_sets.rank_rows import KeptRows, Row, id_of
 from dap_mux.pure.rank_sets.world import DebuggeeId, label, rank_of
 from dap_mux.system.session_files import SessionFile, find, running, session_folder
@@ -55,41 +54,38 @@ class StoppedRanks:
 class RankState:
     """Rows as in `list`, kept up to date.
 
-    `revision` counts the changes of where ranks are stopped, and of which ranks are live.
+    `kept`: the rows. `revision` counts the changes of where ranks are stopped, and of which ranks
+    are live.
     """
 
     def __init__(self) -> None:
         self.revision = 0
-        self._kept = KeptRows()
+        self.kept = KeptRows()
         self._started: dict[DebuggeeId, float] = {}
 
     def replace(self, rows: Iterable[Row], started: float = 0.0) -> None:
         """Replace all rows; `started`: when these ranks did, in seconds since the epoch."""
-        before = _places(self._rows)
-        self._kept.replace(list(rows))
+        before = _places(self.kept.all)
+        self.kept.replace(list(rows))
         self._start(before, started)
 
     def update(self, rows: Iterable[Row]) -> None:
         """Apply changed rows."""
-        before = _places(self._rows)
-        for old, new in self._kept.update(rows):
+        before = _places(self.kept.all)
+        for old, new in self.kept.update(rows):
             if old is None or old["pid"] != new["pid"]:
                 self._started.pop(id_of(new), None)
         self._start(before, time.time())
 
     def _start(self, before: Mapping[DebuggeeId, object], now: float) -> None:
-        self._started = {id: self._started.get(id, now) for id in self._rows}
-        self.revision += _places(self._rows) != before
-
-    @property
-    def _rows(self) -> Mapping[DebuggeeId, Row]:
-        return self._kept.all
+        self._started = {id: self._started.get(id, now) for id in self.kept.all}
+        self.revision += _places(self.kept.all) != before
 
     def stopped_in(self, path: str, line_now: LineNow = unmoved) -> list[StoppedRanks]:
         """Return where ranks are stopped in a file, by line; lines that are gone are left out."""
         file = same_file(path)
         found: dict[tuple[int, int], dict[DebuggeeId, Row]] = {}
-        for id, row in sorted(self._rows.items()):
+        for id, row in sorted(self.kept.all.items()):
             if _is_stopped(row) and same_file(row["path"]) == file:
                 shown = line_now(row["line"], self._started[id])
                 if shown is not None:
@@ -99,20 +95,12 @@ class RankState:
     def ranks_elsewhere(self, standing: StoppedRanks) -> str:
         """Return the live ranks that are not stopped there, as a rank set; "" for none."""
         here = {rank_of(id) for id in standing.ids}
-        others = {rank_of(id) for id, row in self._rows.items() if row["state"] in LIVE} - here
-        return self.name(others)
-
-    def name(self, ranks: Iterable[RankId]) -> str:
-        """Return a rank set for exactly these ranks, with their group if there are several."""
-        return self._kept.fold(set(ranks))
+        others = {rank_of(id) for id, row in self.kept.all.items() if row["state"] in LIVE} - here
+        return self.kept.fold(others)
 
     def hosts(self) -> list[str]:
         """Return the names of all hosts."""
-        return sorted({row["host"] for row in self._rows.values() if row["host"]})
-
-    def world(self, names: Mapping[str, str]) -> World:
-        """Return the world to evaluate rank sets in; `names`: named sets and their definitions."""
-        return self._kept.world(names.items())
+        return sorted({row["host"] for row in self.kept.all.values() if row["host"]})
 
 
 @lru_cache(maxsize=4096)
@@ -303,7 +291,7 @@ class SessionFollower:
         while client.open and (not only or self.watch.look() == session):
             with suppress(TimeoutError):
                 await client.wait_for(
-                    self._breakpoints_stale, timeout=RETRIES.first if only else None
+                    self._stale_breakpoints.is_set, timeout=RETRIES.first if only else None
                 )
                 self._stale_breakpoints.clear()
                 await self._fetch_breakpoints(client)
@@ -320,9 +308,6 @@ class SessionFollower:
             told = {"breakpoints": []}
         self.breakpoints = told["breakpoints"]
         self._schedule_notify()
-
-    def _breakpoints_stale(self) -> bool:
-        return self._stale_breakpoints.is_set()
 
     def _left(self) -> bool:
         was_in = self._client is not None

@@ -123,15 +123,11 @@ def _alike(one: str, other: str) -> int:
     return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
-def _ending(more: int) -> str:
-    return f"... ({more} more characters)" if more > 0 else ""
-
-
 def _cut(value: Any, name: str, items: int, characters: int, left_out: LeftOut) -> Any:
     """Return a copy with lists and texts cut; `left_out`: shown and whole number, by name."""
     if isinstance(value, str) and len(value) > characters:
         left_out[name] = characters, len(value)
-        return value[:characters] + _ending(len(value) - characters)
+        return f"{value[:characters]}... ({len(value) - characters} more characters)"
     if isinstance(value, dict):
         return {key: _cut(each, key, items, characters, left_out) for key, each in value.items()}
     if isinstance(value, list | tuple):

@@ -274,8 +274,9 @@ async def _report(link: Link, ranks: str) -> Body:
     rows = await link.rows(ranks)
     stopped = [row for row in rows if settled(row)]
     others = [row for row in rows if not settled(row)]
+    ended = all(row["state"] == "exited" for row in rows)
     body: Body = {
-        "state": "stopped" if stopped else "ended" if _all_ended(rows) else "still running",
+        "state": "stopped" if stopped else "ended" if ended else "still running",
         "stopped": link.folded(stopped),
         "others": link.folded(others),
         "printed": link.printed.last,
@@ -290,10 +291,6 @@ async def _report(link: Link, ranks: str) -> Body:
     if running:
         body["running"] = await _places(link, running)
     return body
-
-
-def _all_ended(rows: Sequence[Row]) -> bool:
-    return all(row["state"] == "exited" for row in rows)
 
 
 async def _watched(link: Link, expression: str, ranks: str) -> Body:

@@ -59,21 +59,17 @@ class Looking:
         link = await self._links.of(session)
         rows = await link.rows(ranks)
         states = [str(row["state"]) for row in rows]
+        ended = link.client.ended.is_set()
+        why = {"ended": link.client.end_reason}
+        driver = why if ended else {"lease": await link.ask("lease", {})}
         return {
             "sessions": names,
             "session": link.session.address,
             "counts": count_text({each: states.count(each) for each in sorted({*states})}),
             "agent": "drives" if link.drives else "looks",
-            **(await self._driver(link)),
+            **driver,
             "ranks": link.folded(rows),
         }
-
-    @staticmethod
-    async def _driver(link: Link) -> Body:
-        """Return who drives, or why the session has ended."""
-        if link.client.ended.is_set():
-            return {"ended": link.client.end_reason}
-        return {"lease": await link.ask("lease", {})}
 
     async def why(self, session: str = "", ranks: str = "all", slow: bool = False) -> Body:
         """Why the job does not move on: verdict, the ranks at fault with their stacks, evidence.
@@ -182,8 +178,9 @@ class Looking:
             if not rows:
                 raise Unable("no-place", "none of these ranks is stopped: pass `path` and `line`")
             path, line = path or str(rows[0]["path"]), line or int(rows[0]["line"])
-        text = await _text(link, path)
-        lines = text.splitlines()
+        if PurePath(path).suffix not in (".py", ".pyi", ".pyx"):
+            raise Unable("bad-argument", f"{path}: only sources of Python are shown")
+        lines = (await link.client.source_text(path)).splitlines()
         around = min(max(around, 0), MAX_AROUND)
         first = max(1, line - around)
         shown = islice(enumerate(lines, 1), first - 1, line + around)
@@ -271,10 +268,3 @@ class _Part(NamedTuple):
         if self.margin and len(text) > self.length:  # lest half a secret be taken for none
             return part_without_secrets(text[: end + self.margin], self.start, end)
         return text[self.start : end]
-
-
-async def _text(link: Link, path: str) -> str:
-    """Return the text of a file here, or else as a rank has it. Raises Unable, DapMuxError."""
-    if PurePath(path).suffix not in (".py", ".pyi", ".pyx"):
-        raise Unable("bad-argument", f"{path}: only sources of Python are shown")
-    return await link.client.source_text(path)

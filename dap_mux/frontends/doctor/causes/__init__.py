@@ -55,17 +55,16 @@ async def examine(observed: Observations) -> list[Finding]:
 
 
 def _reaching(observed: Observations) -> Iterator[Finding]:
-    found: dict[tuple[str, str], list[Subject]] = {}
+    found: dict[tuple[Reaching, str], list[Subject]] = {}
     for subject in observed.troubled():
         cause = next((one for one in REACHING if one.applies(subject, observed)), None)
         if cause is not None:
-            found.setdefault((cause.name, subject.named), []).append(subject)
-    by_name = {cause.name: cause for cause in REACHING}
-    for (name, _), subjects in found.items():
-        said = by_name[name].explain(subjects, observed)
+            found.setdefault((cause, subject.named), []).append(subject)
+    for (cause, _), subjects in found.items():
+        said = cause.explain(subjects, observed)
         ranks, where = reaching.ranks_of(subjects), reaching.endpoints_of(subjects)
         seen = reaching.lines(said.evidence)
-        yield Finding(name, said.summary, seen, said.fix, ranks=ranks, where=where)
+        yield Finding(cause.name, said.summary, seen, said.fix, ranks=ranks, where=where)
 
 
 # Formats findings, as text and as JSON.
