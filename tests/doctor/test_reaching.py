@@ -116,20 +116,3 @@ async def test_half_of_a_range_is_forwarded(
     assert found["where"] == f"127.0.0.1:{first + 2}-{first + 3}"
     assert f"{first + 2}:{first + 2} {first + 3}:{first + 3}" in found["fix"][0]
     await attach_and_finish(connect, ranks, done)
-
-
-# The user's own words
-
-
-@pytest.mark.parametrize(
-    ("words", "code", "said"),
-    [
-        (["nonsense"], 2, "an endpoint looks like"),
-        (["pid:x"], 2, "write pid:1234"),
-        (["no-such.json"], 3, "there is no session file"),
-    ],
-)
-async def test_bad_words(user: User, words: list[str], code: int, said: str) -> None:
-    done = await user.does("doctor", *words)
-    assert (done.code, done.out) == (code, "")
-    assert said in done.err

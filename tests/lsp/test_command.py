@@ -1,59 +1,19 @@
-"""`dap-mux lsp` as a command: what it needs, and what it costs while there is nothing to do."""
+"""`dap-mux lsp` as a command: what it costs while there is nothing to do."""
 
 from __future__ import annotations
 
-import os
-import shlex
-import sys
-from pathlib import Path
-from typing import Final
-
-import pytest
-
-import dap_mux.frontends.lsp
-from dap_mux.frontends.cli import main
-from dap_mux.frontends.cli.lsp import PACKAGES
-from dap_mux.frontends.lsp.session_follower import ONLY, SessionWatch, Wanted
-from dap_mux.system.session_files import SessionFile
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
-
 import io
 import logging
+import os
+from pathlib import Path
 
+import pytest
 from lsprotocol import types
 from pygls.io_ import StdoutWriter
 
 from dap_mux.frontends.lsp.features import make_server
-
-ROOT: Final = Path(__file__).resolve().parents[2]
-
-
-def test_without_its_extra_it_says_what_helps(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    frontends = dap_mux.frontends
-    monkeypatch.setattr(frontends, "lsp", frontends.lsp)  # importing it anew puts another there
-    for name in [name for name in sys.modules if name.partition(".")[0] in ("pygls", "lsprotocol")]:
-        monkeypatch.delitem(sys.modules, name)
-    for name in [name for name in sys.modules if name.startswith("dap_mux.frontends.lsp")]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "lsprotocol", None)
-    assert main(["lsp"]) == 1
-    said = capsys.readouterr().err
-    assert "lsprotocol" in said
-    [line] = said.strip().splitlines()
-    command = shlex.split(line.partition("missing): ")[2])
-    assert command == [sys.executable, "-m", "pip", "install", *PACKAGES]
-
-
-def test_the_packages_that_it_names_are_those_of_the_extra() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    assert list(PACKAGES) == project["optional-dependencies"]["lsp"]
+from dap_mux.frontends.lsp.session_follower import ONLY, SessionWatch, Wanted
+from dap_mux.system.session_files import SessionFile
 
 
 class Counting(SessionWatch):

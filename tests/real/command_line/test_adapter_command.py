@@ -83,37 +83,18 @@ async def test_an_editor_that_vanishes_leaves_the_ranks_running(
     await finish(editor, ranks)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
+async def test_a_refused_attach_can_be_put_right(editor: Editor, start_ranks: StartRanks) -> None:
+    """One refusal of each module that refuses; the others are in that module's unit tests."""
+    ranks = await start_ranks(1, editor.script, arguments=[str(editor.go)])
+    await editor.client.request("initialize", {"adapterID": "dap-mux"}, timeout=LIMIT)
+    refused: tuple[tuple[dict[str, Any], str], ...] = (
         ({}, "attach needs `endpoints`"),
         ({"endpoints": "localhost"}, "a port is missing"),
         ({"endpoints": [":5678"], "view": "pretty"}, "launch.json view"),
-    ],
-)
-async def test_an_attach_that_names_no_ranks(
-    editor: Editor, arguments: dict[str, Any], sentence: str
-) -> None:
-    """One of each module that refuses; what else it refuses is in that module's unit tests."""
-    with pytest.raises(RequestFailed, match=sentence):
-        await editor.client.handshake(arguments, timeout=LIMIT)
-    await editor.client.disconnect()
-    await editor.gone()
-
-
-async def test_a_launch_that_cannot_be_started_leaves_the_adapter_alive(editor: Editor) -> None:
-    await editor.client.request("initialize", {"adapterID": "dap-mux"}, timeout=LIMIT)
-    launch = {"program": editor.script, "args": ["a\0"]}
-    with pytest.raises(RequestFailed, match=r"`args`: .* contains a NUL"):
-        await editor.client.request("launch", launch, timeout=LIMIT)
-    await editor.client.disconnect()
-    await editor.gone()
-
-
-async def test_a_refused_attach_can_be_put_right(editor: Editor, start_ranks: StartRanks) -> None:
-    ranks = await start_ranks(1, editor.script, arguments=[str(editor.go)])
-    with pytest.raises(RequestFailed, match="attach needs"):
-        await editor.client.handshake({}, timeout=LIMIT)
+    )
+    for arguments, sentence in refused:
+        with pytest.raises(RequestFailed, match=sentence):
+            await editor.client.request("attach", arguments, timeout=LIMIT)
     again = editor.client.send("attach", {"port": ranks[0].port})
     await editor.client.wait_event("initialized", timeout=LIMIT)
     await editor.client.request("configurationDone", timeout=LIMIT)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 from contextlib import suppress
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -70,10 +70,12 @@ async def test_stop_ends_also_a_rank_that_does_not_want_to(user: User) -> None:
     await user.nothing_is_left()
 
 
-async def test_launch_to_the_end(editor: Editor) -> None:
+@pytest.mark.parametrize("launcher", [False, True], ids=["local", "launcher"])
+async def test_launch_to_the_end(editor: Editor, launcher: bool) -> None:
     editor.user.script("import os, sys\nsys.exit(3 * int(os.environ['RANK']))\n", "three.py")
-    arguments = {"program": "three.py", "nproc": 2, "basePort": free_ports(4)}
-    await launch(editor.client, arguments, {})
+    starts = [sys.executable, editor.user.script(LAUNCH, "launch.py"), "2"]
+    size: dict[str, Any] = {"launcher": starts} if launcher else {"nproc": 2}
+    await launch(editor.client, {"program": "three.py", **size, "basePort": free_ports(4)}, {})
     await editor.client.wait_event("terminated", timeout=LIMIT)
     assert bodies(editor.client, "exited") == [{"exitCode": 3}]
     await editor.client.disconnect()
@@ -136,23 +138,32 @@ async def test_a_rank_that_dies_before_it_listens_is_explained(user: User) -> No
     await editor.gone()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        ({}, "launch needs `program`"),
-        ({"program": "no.py"}, "no such file: no.py"),
-        ({"program": "train.py", "nproc": "many"}, "`nproc` must be the number of ranks"),
-        ({"program": "train.py", "cwd": "/nowhere/at/all"}, "no such folder: /nowhere/at/all"),
-        ({"program": "train.py", "python": "/no/python"}, "/no/python"),
-    ],
+UNABLE: Final[tuple[tuple[dict[str, Any], str], ...]] = (
+    ({}, "launch needs `program`"),
+    ({"program": "no.py"}, "no such file: no.py"),
+    ({"program": "train.py", "nproc": "many"}, "`nproc` must be the number of ranks"),
+    ({"program": "train.py", "cwd": "/nowhere/at/all"}, "no such folder: /nowhere/at/all"),
+    ({"program": "train.py", "python": "/no/python"}, "/no/python"),
+    ({"program": "train.py", "args": ["a\0"]}, r"`args`: .* contains a NUL"),
+    ({"program": "train.py", "launcher": 7}, "`launcher` must be a command, such as 'torchrun"),
+    ({"program": "train.py", "launcher": ["mpirun", 4]}, "`launcher` must be a command"),
+    ({"program": "train.py", "launcher": "mpirun 'x"}, "No closing quotation"),
+    ({"program": "train.py", "launcher": "no-such -n 4"}, "no program no-such in PATH"),
+    (
+        {"program": "train.py", "launcher": "mpirun -n 4", "nproc": 4},
+        "pass the number of ranks to mpirun",
+    ),
+    ({"program": "missing.py", "launcher": "env"}, "no such file: missing.py"),
 )
-async def test_a_launch_that_cannot_be(
-    editor: Editor, arguments: dict[str, Any], sentence: str
-) -> None:
+
+
+async def test_launches_that_cannot_be(editor: Editor) -> None:
+    """All are asked of one adapter, which is alive after each."""
     client = editor.client
     await client.request("initialize", {"adapterID": "dap-mux"}, timeout=LIMIT)
-    with pytest.raises(RequestFailed, match=sentence):
-        await client.request("launch", arguments, timeout=LIMIT)
+    for arguments, sentence in UNABLE:
+        with pytest.raises(RequestFailed, match=sentence):
+            await client.request("launch", arguments, timeout=LIMIT)
     await client.disconnect()
     await editor.gone()
     assert not editor.user.processes()
@@ -190,36 +201,3 @@ async def test_a_launcher_starts_the_ranks(editor: Editor) -> None:
     await editor.client.disconnect(terminateDebuggee=True)
     await editor.gone()
     await editor.user.nothing_is_left(within=LIMIT)
-
-
-async def test_a_launcher_s_job_to_its_end_and_exit_code(editor: Editor) -> None:
-    launcher = editor.user.script(LAUNCH, "launch.py")
-    editor.user.script("import os, sys\nsys.exit(3 * (os.environ['RANK'] == '1'))\n", "three.py")
-    words = [sys.executable, launcher, "2"]
-    arguments = {"launcher": words, "program": "three.py", "basePort": free_ports(4)}
-    await launch(editor.client, arguments, {})
-    await editor.client.wait_event("terminated", timeout=LIMIT)
-    assert bodies(editor.client, "exited") == [{"exitCode": 3}]
-    await editor.client.disconnect()
-    await editor.gone()
-
-
-@pytest.mark.parametrize(
-    ("changed", "sentence"),
-    [
-        ({"launcher": 7}, "`launcher` must be a command, such as 'torchrun"),
-        ({"launcher": ["mpirun", 4]}, "`launcher` must be a command"),
-        ({"launcher": "mpirun 'x"}, "No closing quotation"),
-        ({"launcher": "no-such-launcher -n 4"}, "no program no-such-launcher in PATH"),
-        ({"launcher": "mpirun -n 4", "nproc": 4}, "pass the number of ranks to mpirun"),
-        ({"launcher": "env", "program": "missing.py"}, "no such file: missing.py"),
-    ],
-)
-async def test_a_launcher_that_cannot_be(
-    editor: Editor, changed: dict[str, Any], sentence: str
-) -> None:
-    await editor.client.request("initialize", {"adapterID": "dap-mux"}, timeout=LIMIT)
-    with pytest.raises(RequestFailed, match=sentence):
-        await editor.client.request("launch", {"program": editor.script, **changed}, timeout=LIMIT)
-    await editor.client.close()
-    await editor.gone()

@@ -242,27 +242,6 @@ async def test_it_ends_with_the_last_rank_although_no_client_is_there(user: User
     await gone(attach)
 
 
-@pytest.mark.parametrize(
-    ("words", "sentence"),
-    [
-        (["localhost"], "'localhost': a port is missing"),
-        (["@missing.json"], "cannot read the ranks file missing.json"),
-        ([":5678", "--mesh", "dp=0"], "mesh = 'dp=0' (flag --mesh)"),
-        (
-            ["a=:5678", "b=:5679", "--mesh", "dp=2"],
-            "mesh dp=2: there are several groups (a, b), not job",
-        ),
-        ([":5678", "--listen", "nowhere"], "listen = 'nowhere' (flag --listen)"),
-        ([":5678", "--view", "pretty"], "one of auto, ranks, classes"),
-    ],
-)
-async def test_words_that_name_no_ranks(user: User, words: list[str], sentence: str) -> None:
-    done = await user.does("attach", *words)
-    assert (done.code, done.out) == (2, "")
-    assert sentence in done.err
-    assert done.err.count("\n") == 1
-
-
 def cells(lines: list[str]) -> list[list[str]]:
     """The rows of a printed table, its head first."""
     rows = (line for line in lines if line.startswith("| "))

@@ -52,19 +52,3 @@ async def test_none_one_or_two_sessions(user: User) -> None:
     done = await user.does("list", str(one.session_path))
     assert done.code == 3
     assert "has ended" in done.err
-
-
-async def test_where_nobody_answers(user: User) -> None:
-    done = await user.does("list", f"127.0.0.1:{free_ports(1)}")
-    assert done.code == 3
-    assert "cannot connect to 127.0.0.1" in done.err
-
-
-async def test_config_show_in_a_folder_with_options(user: User) -> None:
-    (user.folder / "pyproject.toml").write_text("[tool.dap-mux]\nstep-grace = '1s'\nview = 'ranks'")
-    env = {"DAP_MUX_VIEW": "classes"}
-    shown = json.loads((await user.does("config", "show", "--json", env=env)).out)
-    assert shown["step_grace"]["value"] == 1
-    assert "pyproject.toml" in shown["step_grace"]["origin"]
-    assert shown["view"] == {"value": "classes", "origin": "variable DAP_MUX_VIEW"}
-    assert shown["base_port"] == {"value": 5678, "origin": "default"}

@@ -24,7 +24,7 @@ from tests.support.clients.live_editor import LiveEditor, live
 from tests.support.editors import NvimDapModel, VSCodeModel
 from tests.support.processes.commands import LIMIT, Command, User, bodies, listed, threads
 from tests.support.processes.waiting import until
-from tests.support.reports.sample import PATH, REPORT, RUNNING, STOPS, TEXT, WHY, at, sample
+from tests.support.reports.sample import PATH, REPORT, RUNNING, STOPS, TEXT, WHY, of_members, sample
 
 pytestmark = pytest.mark.real
 ATTACH: Final = {"justMyCode": True, "pathMappings": [{"localRoot": "/here", "remoteRoot": "."}]}
@@ -319,53 +319,23 @@ async def test_an_editor_opens_a_report_by_itself(user: User) -> None:
 # Files that are none, or harm.
 
 
-def of_members(**members: bytes) -> bytes:
-    """Return a zip file with these members."""
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, data in members.items():
-            archive.writestr(name, data)
-    return file.getvalue()
-
-
 def with_member(name: str, data: bytes) -> bytes:
     """Return the sample, with one member more or instead."""
-    file = io.BytesIO(sample())
-    with zipfile.ZipFile(file) as archive:
+    with zipfile.ZipFile(io.BytesIO(sample())) as archive:
         members = {each: archive.read(each) for each in archive.namelist()}
-    return of_members(**{**members, name: data})
-
-
-def with_stop(*places: At) -> bytes:
-    return packed(REPORT, [Stop(1.0, "here", places)], (), {PATH: TEXT})
-
-
-def of_ranks(ranks: str) -> bytes:
-    return with_stop(at(ranks, 5, "0.0"))
+    return of_members({**members, name: data})
 
 
 @pytest.mark.parametrize(
     ("data", "says"),
     [
         (sample()[:-60], "no whole report of dap-mux"),
-        (b"%PDF-1.7\n" * 99, "no whole report of dap-mux"),
-        (of_members(**{"../../escaped": b"x"}), "report.json"),
+        (of_members({"../../escaped": b"x"}), "report.json"),
         (with_member("stops/0003.json", b" " * (65 << 20)), "has more than 64 MB"),
         (with_member("stops/0003.json", b"[" * 9999), "no report of dap-mux"),
-        (of_ranks("0-4000000000"), "are no ranks"),
-        (of_ranks("0-999999999,0-999999999"), "two places at once"),
-        (of_ranks("9"), "ranks 9 are unknown"),
-        (
-            packed(replace(REPORT, ranks=()), [], (), {}),
-            "has no rank to show: rank 3 ended with exit code 7",
-        ),
-        (packed(REPORT, [Stop(1.0, "", (), why={"verdict": 1})], (), {}), "Expected `str`"),
     ],
-    ids=[
-        "truncated", "foreign", "climbing", "bomb", "nested", "absurd", "twice", "unknown",
-        "no-rank", "no-verdict",
-    ],
-)  # fmt: skip
+    ids=["truncated", "climbing", "bomb", "nested"],
+)
 async def test_a_bad_file_is_refused(user: User, data: bytes, says: str) -> None:
     (user.folder / "report.dapmux").write_bytes(data)
     done = await user.does("open", "report.dapmux")

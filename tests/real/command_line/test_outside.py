@@ -135,21 +135,6 @@ async def test_without_py_spy(user: User, tmp_path: Path) -> None:
             assert (asked.returncode, told in said.decode()) == (code, True), said.decode()
 
 
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        (("stacks", "ssh:node1:5678"), "name a session, processes (pid:4711,4712), or machines"),
-        (("stacks", "pid:1", "0-3"), "name either a session or endpoints"),
-        (("stacks", "pid:x"), "not a list of process ids"),
-        (("why", "pid:999999999"), "no process 999999999"),
-    ],
-)
-async def test_mistakes(user: User, words: tuple[str, ...], told: str) -> None:
-    done = await user.does(*words)
-    assert done.code in {1, 2, 3}
-    assert told in done.err
-
-
 async def test_code_that_is_named_after_a_file_which_never_ends(user: User, tmp_path: Path) -> None:
     """Its source is looked for, and none is waited for."""
     endless = tmp_path / "endless.py"

@@ -134,12 +134,6 @@ async def test_a_job_that_nobody_watches_says_why_it_hangs(user: User) -> None:
     assert run.err.count("does not get on") == 1
 
 
-@pytest.mark.parametrize("text", ["soon", "0", "-1"])
-async def test_nonsense_for_its_interval_is_refused(user: User, text: str) -> None:
-    done = await user.does("run", f"--why-after={text}", user.script(PROGRAM))
-    assert (done.code, f"--why-after {text}: must be" in done.err) == (2, True), done
-
-
 async def test_it_is_asked_again_and_again(user: User) -> None:
     """Until there is nothing to look at any more; the exit code is the last verdict's."""
     run = await start(user, "--no-wait", user.script(PROGRAM), "sleep", n=4)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
+from collections.abc import Mapping
 from typing import Final
 
 from dap_mux.frontends.report.report_file import (
@@ -97,3 +100,12 @@ OUTPUT: Final = (Printed("step 0\n", ranks="0-3"), Printed("launched\n"))
 def sample() -> bytes:
     """Return the file."""
     return packed(REPORT, STOPS, OUTPUT, {PATH: TEXT})
+
+
+def of_members(members: Mapping[str, bytes]) -> bytes:
+    """Return a zip file with these members."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+    return file.getvalue()

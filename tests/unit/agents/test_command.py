@@ -1,51 +1,19 @@
-"""`dap-mux mcp` as a command: what it needs, what its page says, and what others do not import."""
+"""`dap-mux mcp` as a command: what its page says, and what others do not import."""
 
 from __future__ import annotations
 
 import re
-import shlex
 import subprocess
 import sys
 from pathlib import Path
 from typing import Final
 
-import pytest
-
-import dap_mux.frontends.mcp
-from dap_mux.frontends.cli import main
-from dap_mux.frontends.cli.mcp import PACKAGES, CommandLine
+from dap_mux.frontends.cli.mcp import CommandLine
 from dap_mux.frontends.mcp.server import make_server
 from dap_mux.system.config import Config
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
 ROOT: Final = Path(__file__).resolve().parents[3]
 WITHOUT: Final = "session_commands console join lsp why listings"
-
-
-def test_without_its_extra_it_says_what_helps(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    frontends_mcp = dap_mux.frontends.mcp  # importing it anew puts another there
-    monkeypatch.setattr(dap_mux.frontends, "mcp", frontends_mcp)
-    ours = [name for name in sys.modules if name.startswith("dap_mux.frontends.mcp")]
-    theirs = [name for name in sys.modules if name.partition(".")[0] == "mcp"]
-    for name in ours + theirs:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "mcp", None)
-    assert main(["mcp"]) == 1
-    [line] = capsys.readouterr().err.strip().splitlines()
-    assert "mcp.server" in line or "mcp is missing" in line
-    command = shlex.split(line.partition("missing): ")[2])
-    assert command == [sys.executable, "-m", "pip", "install", *PACKAGES]
-
-
-def test_the_package_that_it_names_is_that_of_the_extra() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    assert list(PACKAGES) == project["optional-dependencies"]["mcp"]
 
 
 def test_nothing_else_imports_it() -> None:

@@ -120,11 +120,15 @@ def test_run_flags_reach_the_configuration(quiet_place: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ("", "run needs a script"),
+        ("", "run needs a script or -m MODULE, for example: dap-mux run -n 4 train.py\n"),
         ("-m", "run needs a script or -m MODULE"),
-        ("-n 0 train.py", "-n 0: the number of ranks"),
+        ("-n 0 train.py", "-n 0: the number of ranks must be an integer from 1 to 65535\n"),
         ("-n four train.py", "-n four: the number of ranks"),
-        ("missing.py", "no such file: missing.py"),
+        ("missing.py", "no such file: missing.py; to run a module, use -m\n"),
+        ("-n 2 --mesh dp=2,tp=2 train.py", "mesh dp=2,tp=2 has 4 ranks, but -n is 2\n"),
+        ("--why-after=soon train.py", "--why-after soon: must be"),
+        ("--why-after=0 train.py", "--why-after 0: must be"),
+        ("--why-after=-1 train.py", "--why-after -1: must be"),
         ("-n 4 -- torchrun train.py", "-n 4: only for scripts and modules; the launcher"),
         ("--listen nowhere train.py", "listen = 'nowhere' (flag --listen): allowed: PORT"),
     ],
@@ -133,7 +137,9 @@ def test_run_mistakes_are_told(
     words: str, sentence: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["run", *words.split()]) == 2
-    assert capsys.readouterr().err.startswith(f"dap-mux: {sentence}")
+    said = capsys.readouterr()
+    assert said.err.startswith(f"dap-mux: {sentence}")
+    assert (said.out, said.err.count("\n")) == ("", 1)
 
 
 def test_attach_takes_endpoints_and_flags() -> None:
@@ -204,11 +210,14 @@ def test_importing_the_command_line_loads_nothing_slow() -> None:
 
 
 def test_config_show_says_where_each_value_came_from(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    quiet_place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    (quiet_place / "pyproject.toml").write_text("[tool.dap-mux]\nstep-grace = '1s'\nsettle = 1")
     monkeypatch.setenv("DAP_MUX_SETTLE", "80ms")
     assert main(["config", "show", "--json", "--view", "classes"]) == 0
     shown = json.loads(capsys.readouterr().out)
+    assert shown["step_grace"]["value"] == 1
+    assert "pyproject.toml" in shown["step_grace"]["origin"]
     assert shown["settle"] == {"value": 0.08, "origin": "variable DAP_MUX_SETTLE"}
     assert shown["view"] == {"value": "classes", "origin": "flag --view"}
     assert shown["listen"] == {"value": "127.0.0.1:5677", "origin": "default"}
@@ -298,7 +307,9 @@ def test_list_without_a_session_says_what_helps(capsys: pytest.CaptureFixture[st
 
 def test_list_where_nobody_listens(free_port: int, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["list", f"127.0.0.1:{free_port}"]) == 3
-    assert "`dap-mux sessions` lists the sessions" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert f"cannot connect to 127.0.0.1:{free_port}" in said
+    assert "`dap-mux sessions` lists the sessions" in said
 
 
 def test_list_points_at_a_mistake_in_the_rank_set(capsys: pytest.CaptureFixture[str]) -> None:
@@ -388,10 +399,26 @@ def test_where_a_console_stops_first(quiet_place: Path, source: str, line: int) 
         (["cast", "0", "n"], 3, "start one with `dap-mux run`"),
         (["compare", "x"], 3, "start one with `dap-mux run`"),
         (["console"], 3, "start one with `dap-mux run`"),
+        (["doctor", "nonsense"], 2, "an endpoint looks like"),
+        (["doctor", "no-such.json"], 3, "there is no session file"),
         (["doctor", "pid:²"], 2, "write pid:1234"),
         (["doctor", "pid:99999999999999999999"], 2, "write pid:1234"),
         (["doctor", "--file", "no-such-file.py"], 2, "there is no such file"),
         (["attach", "=localhost:1"], 2, "the name of a group before `=`"),
+        (["attach", "localhost"], 2, "'localhost': a port is missing"),
+        (["attach", "@missing.json"], 2, "cannot read the ranks file missing.json"),
+        (["attach", ":5678", "--mesh", "dp=0"], 2, "mesh = 'dp=0' (flag --mesh)"),
+        (
+            ["attach", "a=:5678", "b=:5679", "--mesh", "dp=2"],
+            2,
+            "mesh dp=2: there are several groups (a, b), not job",
+        ),
+        (["attach", ":5678", "--listen", "nowhere"], 2, "listen = 'nowhere' (flag --listen)"),
+        (["attach", ":5678", "--view", "pretty"], 2, "one of auto, ranks, classes"),
+        (["stacks", "ssh:node1:5678"], 2, "name a session, processes (pid:4711,4712), or machines"),
+        (["stacks", "pid:1", "0-3"], 2, "name either a session or endpoints"),
+        (["stacks", "pid:x"], 2, "not a list of process ids"),
+        (["why", "pid:999999999"], 3, "no process 999999999"),
         (["console", "127.0.0.1:5677", "--serve", "0.0.0.0:9"], 4, "refused to serve consoles on"),
         (["console", "127.0.0.1:5677", "--serve", "x"], 2, "--serve 'x': expected [HOST:]PORT"),
     ],
@@ -400,7 +427,10 @@ def test_mistakes_of_the_console_and_one_shots(
     words: list[str], code: int, sentence: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(words) == code
-    assert sentence in capsys.readouterr().err
+    said = capsys.readouterr()
+    assert sentence in said.err
+    assert said.out == ""
+    assert said.err.count("\n") in (1, 3)  # a mistake in a rank set is pointed at below it
 
 
 def test_columns_and_control_characters() -> None:
