@@ -125,30 +125,51 @@ async def test_breakpoints_that_work_are_healthy(doctor: Doctor, debugged: Debug
         await job.ends_well()
 
 
-async def test_a_condition_that_names_nothing(doctor: Doctor, debugged: Debug) -> None:
+async def test_what_is_wrong_with_breakpoints(doctor: Doctor, user: User, debugged: Debug) -> None:
     async with debugged() as job:
-        line = line_of(job.path, "here")
-        await job.breakpoints(job.path, {"line": line, "condition": "ranks(1): totl > 3"})
-        found = await doctor.only("condition")
-        assert found["where"] == f"{job.path}:{line}"
-        assert "'totl'" in found["evidence"][0]
-        assert "did you mean total?" in found["fix"][0]
+        await names_nothing(doctor, job)
+        await in_a_library(doctor, job)
+        await in_another_folder(doctor, job, user.folder)
         await job.ends_well()
 
 
-async def test_a_breakpoint_in_a_library(doctor: Doctor, debugged: Debug) -> None:
-    async with debugged() as job:
-        wanted = {"line": lines_of(ENCODER, "if isinstance(o, str):")}
-        (answer,) = await job.breakpoints(ENCODER, wanted)
-        assert not answer["verified"]
-        await job.told("justMyCode")  # the answer waits for ranks no longer than five seconds
-        found = await doctor.only("just-my-code")
-        assert found["where"] == f"{ENCODER}:{wanted['line']}"
-        assert found["paste"] == '"justMyCode": false'
-        await job.breakpoints(ENCODER)
-        assert await doctor.causes() == []
-        await doctor.only("just-my-code", "--file", ENCODER)
-        await job.ends_well()
+async def names_nothing(doctor: Doctor, job: Job) -> None:
+    """A condition names what there is not."""
+    line = line_of(job.path, "here")
+    await job.breakpoints(job.path, {"line": line, "condition": "ranks(1): totl > 3"})
+    found = await doctor.only("condition")
+    assert found["where"] == f"{job.path}:{line}"
+    assert "'totl'" in found["evidence"][0]
+    assert "did you mean total?" in found["fix"][0]
+    await job.breakpoints(job.path)
+
+
+async def in_a_library(doctor: Doctor, job: Job) -> None:
+    """A breakpoint is in code that is no user's."""
+    wanted = {"line": lines_of(ENCODER, "if isinstance(o, str):")}
+    (answer,) = await job.breakpoints(ENCODER, wanted)
+    assert not answer["verified"]
+    await job.told("justMyCode")  # the answer waits for ranks no longer than five seconds
+    found = await doctor.only("just-my-code")
+    assert found["where"] == f"{ENCODER}:{wanted['line']}"
+    assert found["paste"] == '"justMyCode": false'
+    await job.breakpoints(ENCODER)
+    assert await doctor.causes() == []
+    await doctor.only("just-my-code", "--file", ENCODER)
+
+
+async def in_another_folder(doctor: Doctor, job: Job, folder: Path) -> None:
+    """The user's project lies elsewhere: by a breakpoint, and by asking for a file."""
+    here = folder / "here" / "proj"
+    wrong = await doctor.only("path-mapping", "--file", f"{here}/train.py:3")
+    entry = {"localRoot": str(here.parent), "remoteRoot": str(folder / "there")}
+    assert json.loads(wrong["paste"]) == entry
+    await job.breakpoints(f"{here}/train.py", {"line": 3})
+    # Of both ranks: until both have told of their files there is a mapping for one, or none.
+    await job.told(f"add {json.dumps(entry)} to pathMappings")
+    found = await doctor.only("path-mapping")
+    assert json.loads(found["paste"]) == entry
+    assert "file missing" in found["evidence"][0]
 
 
 async def test_a_library_without_the_filter_is_healthy(doctor: Doctor, debugged: Debug) -> None:
@@ -163,22 +184,6 @@ def lines_of(path: str, text: str) -> int:
     """The first line of a file with these words."""
     lines = Path(path).read_text("utf-8").splitlines()
     return 1 + next(number for number, line in enumerate(lines) if text in line)
-
-
-async def test_the_mapping_is_found(doctor: Doctor, user: User, debugged: Debug) -> None:
-    """The user's project lies elsewhere: by a breakpoint, and by asking for a file."""
-    here = user.folder / "here" / "proj"
-    async with debugged() as job:
-        wrong = await doctor.only("path-mapping", "--file", f"{here}/train.py:3")
-        entry = {"localRoot": str(here.parent), "remoteRoot": str(user.folder / "there")}
-        assert json.loads(wrong["paste"]) == entry
-        await job.breakpoints(f"{here}/train.py", {"line": 3})
-        # Of both ranks: until both have told of their files there is a mapping for one, or none.
-        await job.told(f"add {json.dumps(entry)} to pathMappings")
-        found = await doctor.only("path-mapping")
-        assert json.loads(found["paste"]) == entry
-        assert "file missing" in found["evidence"][0]
-        await job.ends_well()
 
 
 async def test_a_mapping_that_fits_is_healthy_and_an_edited_file_is_told(

@@ -9,10 +9,9 @@ import anyio
 import pytest
 from lsprotocol import types
 
-from dap_mux.client import DapClient
-from tests.support.clients.lsp_client import Editor, editor
-from tests.support.processes.commands import LIMIT, Command, User, line_of, listed, user
-from tests.support.processes.run_command import run_words
+from tests.support.clients.jobs import held
+from tests.support.clients.lsp_client import editor
+from tests.support.processes.commands import LIMIT, User, line_of, listed, user
 
 __all__ = ["user"]
 
@@ -40,19 +39,6 @@ train(int(os.environ["RANK"]))
 """
 
 
-async def stopped_job(
-    user: User, path: str, *, ranks: int = 4, launch: bool = False
-) -> tuple[Command, DapClient]:
-    """A job whose ranks stand at `# here`, and who holds them there, having launched it or not."""
-    run = await user.start(*run_words(path, n=ranks))
-    client = await run.client()
-    breakpoints = {path: [line_of(path, "here")]}
-    arguments = {"justMyCode": False}
-    await client.handshake(arguments, breakpoints=breakpoints, launch=launch, timeout=LIMIT)
-    await listed(client, "line", *[line_of(path, "here")] * ranks)
-    return run, client
-
-
 async def test_hints_and_values_come_and_go_with_the_ranks(user: User) -> None:
     path = user.script(TRAIN)
     here = line_of(path, "here")
@@ -61,7 +47,7 @@ async def test_hints_and_values_come_and_go_with_the_ranks(user: User) -> None:
         assert await shown.hints(uri) == {}, "no session is no trouble"
         assert await shown.hover_on(uri, path, here, "loss") is None
 
-        run, client = await stopped_job(user, path)
+        run, client = await held(user, path, "here", n=4)
         await shown.until_hints(uri, {here: "● 0-3"})
         said = await shown.until_hover(uri, path, here, "loss")
         assert said == "```text\nloss\n  ⚠ {2}: nan\n  {0-1,3}: 1.5\n```"
@@ -82,7 +68,7 @@ async def test_hints_and_values_come_and_go_with_the_ranks(user: User) -> None:
 async def test_only_the_function_of_the_ranks_is_asked_and_nothing_is_called(user: User) -> None:
     path = user.script(TRAIN)
     here, inside = line_of(path, "here"), line_of(path, "inside")
-    run, _ = await stopped_job(user, path, ranks=2)
+    run, _ = await held(user, path, "here", n=2)
     async with editor(user) as shown:
         uri = shown.open(path)
         await shown.until_hints(uri, {here: "● 0-1"})
@@ -116,7 +102,7 @@ class Slow(int):
     call = lines.index('train(int(os.environ["RANK"]))\n')
     path = user.script("".join([*lines[:call], *lines[call + 1 :], "\n", lines[call]]))
     here = line_of(path, "here")
-    run, _ = await stopped_job(user, path, ranks=2)
+    run, _ = await held(user, path, "here", n=2)
     async with editor(user) as shown:
         uri = shown.open(path)
         await shown.until_hints(uri, {here: "● 0-1"})
@@ -142,7 +128,7 @@ class Slow(int):
 async def test_an_observer_neither_holds_ranks_nor_keeps_a_session(user: User) -> None:
     path = user.script(TRAIN.replace("1_000_000", "20"))
     here = line_of(path, "here")
-    run, client = await stopped_job(user, path, ranks=2)
+    run, client = await held(user, path, "here", n=2)
     async with editor(user) as shown:
         uri = shown.open(path)
         await shown.until_hints(uri, {here: "● 0-1"})
@@ -151,31 +137,10 @@ async def test_an_observer_neither_holds_ranks_nor_keeps_a_session(user: User) -
         await shown.until_hints(uri, {})
 
 
-@pytest.mark.heavy
-async def test_a_session_that_is_named(user: User) -> None:
-    path = user.script(TRAIN)
-    here = line_of(path, "here")
-    first, _ = await stopped_job(user, path, ranks=1)
-    second, _ = await stopped_job(user, path, ranks=2)
-    named = [f"127.0.0.1:{(await each.session())['port']}" for each in (first, second)]
-
-    async def seen(shown: Editor, label: str) -> None:
-        await shown.until_hints(shown.open(path), {here: label})
-
-    async with editor(user) as shown:
-        await seen(shown, "● 0-1")
-    async with editor(user, "--session", named[0]) as shown:
-        await seen(shown, "● 0")
-    async with editor(user, options={"session": named[0]}) as shown:
-        await seen(shown, "● 0")
-    for run in (first, second):
-        run.process.terminate()
-
-
 async def test_run_all_here_brings_the_others(user: User) -> None:
     path = user.script(TRAIN)
     here = line_of(path, "here")
-    run, client = await stopped_job(user, path)
+    run, client = await held(user, path, "here", n=4)
     source = {"source": {"path": path}, "breakpoints": []}
     await client.request("setBreakpoints", source, timeout=LIMIT)
     async with editor(user) as shown:
@@ -200,17 +165,25 @@ async def test_run_all_here_brings_the_others(user: User) -> None:
 
 
 @pytest.mark.heavy
-async def test_settings_name_another_session(user: User) -> None:
+async def test_options_and_settings_name_another_session(user: User) -> None:
     path = user.script(TRAIN)
     here = line_of(path, "here")
-    first, _ = await stopped_job(user, path, ranks=1)
+    first, _ = await held(user, path, "here", n=1)
     async with editor(user) as shown:
         uri = shown.open(path)
         await shown.until_hints(uri, {here: "● 0"})
-        second, _ = await stopped_job(user, path, ranks=2)
+        second, _ = await held(user, path, "here", n=2)
         for run, label in ((second, "● 0-1"), (first, "● 0")):
             shown.configure(session=f"localhost:{(await run.session())['port']}")
             await shown.until_hints(uri, {here: label})
+        named = address(await first.session())
+        for words, options, label in (
+            ((), None, "● 0-1"),
+            (("--session", named), None, "● 0"),
+            ((), {"session": named}, "● 0"),
+        ):
+            async with editor(user, *words, options=options) as other:
+                await other.until_hints(other.open(path), {here: label})
         shown.workspace_did_change_configuration(types.DidChangeConfigurationParams({}))
         first.process.terminate()
         await shown.until_hints(uri, {})
@@ -229,11 +202,11 @@ async def test_each_window_shows_the_session_of_its_own_debugger(user: User) -> 
     """Two jobs of one file: what a window shows and moves is the job that is debugged there."""
     path = user.script(TRAIN)
     here = line_of(path, "here")
-    first, client = await stopped_job(user, path, ranks=2)
+    first, client = await held(user, path, "here", n=2)
     async with editor(user, options={"session": "only"}) as shown:
         uri = shown.open(path)
         await shown.until_hints(uri, {here: "● 0-1"})
-        second, other = await stopped_job(user, path, ranks=3)
+        second, other = await held(user, path, "here", n=3)
         await shown.until_hints(uri, {})  # of which of the two is not known
 
         for run, debugger, label in ((first, client, "● 0-1"), (second, other, "● 0-2")):
@@ -265,7 +238,7 @@ async def test_hints_stay_with_their_lines_while_the_text_is_edited(user: User) 
     """Edits move the hints, saved or not: the ranks run the earlier text."""
     path = user.script(TRAIN)
     here = line_of(path, "here")
-    run, client = await stopped_job(user, path, ranks=2)
+    run, client = await held(user, path, "here", n=2)
     row = (await listed(client, "line", here, here))[1]["threadId"]
     await client.request("next", {"threadId": row, "singleThread": True}, timeout=LIMIT)
     await listed(client, "line", here, here - 2)
@@ -289,22 +262,9 @@ async def test_hints_stay_with_their_lines_while_the_text_is_edited(user: User) 
         assert await shown.hints(uri) == {here: "● 1", here + 3: "● 0"}, "it is back"
         shown.rewrite(uri, TRAIN)
         assert await shown.hints(uri) == {here - 2: "● 1", here: "● 0"}
-    run.process.terminate()
-
-
-@pytest.mark.heavy
-async def test_run_all_here_means_the_line_that_the_ranks_have(user: User) -> None:
-    path = user.script(TRAIN)
-    here = line_of(path, "here")
-    run, client = await stopped_job(user, path, ranks=2)
-    source = {"source": {"path": path}, "breakpoints": []}
-    await client.request("setBreakpoints", source, timeout=LIMIT)
-    row = (await listed(client, "line", here, here))[1]["threadId"]
-    await client.request("next", {"threadId": row, "singleThread": True}, timeout=LIMIT)
-    await listed(client, "line", here, here - 2)
-    async with editor(user) as shown:
-        uri = shown.open(path)
-        await shown.until_hints(uri, {here - 2: "● 1", here: "● 0"})
+        # *Run all here* means the line that the ranks have.
+        source = {"source": {"path": path}, "breakpoints": []}
+        await client.request("setBreakpoints", source, timeout=LIMIT)
         shown.insert(uri, 1, "import sys\n")
         await shown.execute((await shown.lenses(uri))[here - 1])
         await listed(client, "line", here - 2, here - 2)
@@ -316,7 +276,7 @@ async def test_run_all_here_means_the_line_that_the_ranks_have(user: User) -> No
 async def test_ranks_that_are_started_again_run_what_was_saved(user: User) -> None:
     path = user.script(TRAIN)
     here = line_of(path, "here")
-    run, client = await stopped_job(user, path, ranks=2, launch=True)
+    run, client = await held(user, path, "here", n=2, launch=True)
     async with editor(user) as shown:
         uri = shown.open(path)
         await shown.until_hints(uri, {here: "● 0-1"})

@@ -8,9 +8,9 @@ from typing import Any, Final
 import pytest
 
 from tests.real.agents.agent import Agent, in_memory
+from tests.support.clients.jobs import serving
 from tests.support.planted_secrets import PLANTED, planted
 from tests.support.processes.commands import User
-from tests.support.processes.run_command import start
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(120)]
 NAMES: Final = 20
@@ -66,8 +66,7 @@ async def test_of_200_secrets_in_a_job_none_is_shown(
     user: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = user.script(job())
-    run = await start(user, path, n=1)
-    await run.session()
+    await serving(user, path, n=1)
     secrets = [secret for _, secret in planted(PLANTED)]
     async with in_memory(user, monkeypatch) as agent:
         await agent.does("breakpoints", action="set", place="held")
@@ -92,8 +91,7 @@ async def test_the_user_alone_can_have_them_shown(
 ) -> None:
     (secret,) = (secret for text, secret in planted(3) if text.startswith("ghp_"))
     program = f"import time\ndef step(token): time.sleep(0.01)\nwhile True: step('ghp_{secret}')\n"
-    run = await start(user, user.script(program), n=1)
-    await run.session()
+    await serving(user, user.script(program), n=1)
     for shows in (True, False):
         async with in_memory(user, monkeypatch, show_secrets=shows) as agent:
             for tool in (await agent.client.list_tools()).tools:

@@ -8,8 +8,9 @@ import pytest
 
 from tests.real.driving import joined
 from tests.support.clients.consoles import cells
+from tests.support.clients.jobs import serving
 from tests.support.processes.commands import LIMIT, User, line_of, listed
-from tests.support.processes.run_command import COUNT, start
+from tests.support.processes.run_command import COUNT
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(120)]
 
@@ -18,8 +19,7 @@ async def test_one_shots(user: User) -> None:
     path = user.script(COUNT)
     loss = line_of(path, "loss")
     # Who takes longer over a step is told as running, on a busy machine too.
-    run = await start(user, path, n=4, DAP_MUX_STEP_GRACE=str(LIMIT))
-    await run.session()
+    run = await serving(user, path, n=4, DAP_MUX_STEP_GRACE=str(LIMIT))
     done = await user.does("cast", "all", "p", "rank")
     words = "they wait for one before their first line"
     assert (done.code, words in done.err) == (1, True), "an observer starts nothing"

@@ -12,6 +12,7 @@ from contextlib import suppress
 import pytest
 
 from tests.real.driving import joined
+from tests.support.clients.jobs import held, serving
 from tests.support.combinations import rest
 from tests.support.processes.commands import LIMIT, User, bodies, line_of, listed
 from tests.support.processes.run_command import WAIT, listening, start
@@ -91,10 +92,7 @@ async def test_ctrl_c_while_the_ranks_wait_for_a_debugger(user: User) -> None:
 
 @pytest.mark.parametrize("how", ["disconnect", "terminate"])
 async def test_a_client_can_end_the_job(user: User, how: str) -> None:
-    script = user.script(WAIT)
-    run = await start(user, script, n=2)
-    client = await joined(run, {script: [line_of(script, "wait")]})
-    await listed(client, "state", "stopped", "stopped")
+    run, client = await held(user, user.script(WAIT), "wait", n=2)
     if how == "disconnect":
         await client.disconnect(terminateDebuggee=True)
     else:
@@ -122,13 +120,10 @@ async def test_a_client_that_does_not_hang_up_is_not_waited_for_long(user: User)
 
 async def test_a_client_that_just_leaves_lets_the_job_run_and_another_may_come(user: User) -> None:
     script = user.script(WAIT)
-    run = await start(user, script, n=2)
-    wait = {script: [line_of(script, "wait")]}
-    first = await joined(run, wait, name="first")
-    await listed(first, "state", "stopped", "stopped")
+    run, first = await held(user, script, "wait", n=2)
     await first.disconnect(terminateDebuggee=False)
 
-    second = await joined(run, wait, name="second")
+    second = await joined(run, {script: [line_of(script, "wait")]}, name="second")
     await listed(second, "state", "stopped", "stopped")
     await second.disconnect()
     (user.folder / "go").touch()
@@ -190,8 +185,7 @@ async def test_killed_before_a_client_came_it_leaves_no_rank_waiting(
     """At ten moments, from before it has a rank until after that waits, no rank waits for long."""
     script = user.script("import sys, time\nopen('began', 'w').write(str(time.monotonic()))\n")
     for moment in range(10):
-        run = await start(user, *options, script, n=1)
-        await run.session()
+        run = await serving(user, *options, script, n=1)
         if moment >= WAITS_FROM:
             await run.says(WAITS)
         with suppress(ProcessLookupError):

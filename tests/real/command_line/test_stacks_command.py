@@ -9,9 +9,10 @@ from typing import Any, Final
 import anyio
 import pytest
 
+from dap_mux.client import DapClient
 from tests.real.driving import joined
+from tests.support.clients.jobs import serving
 from tests.support.processes.commands import LIMIT, Command, User, line_of, listed
-from tests.support.processes.run_command import start
 from tests.support.processes.waiting import until
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(120)]
@@ -85,8 +86,7 @@ async def in_place(user: User, run: Command) -> None:
 @pytest.mark.heavy
 async def test_where_all_ranks_are(user: User) -> None:
     path = user.script(PROGRAM)
-    run = await start(user, path, n=4)
-    await run.session()
+    run = await serving(user, path, n=4)
     done = await user.does("stacks")
     assert (done.code, done.out) == (1, "{0-3}: is waiting\n"), "an observer starts nothing"
     editor = await joined(run, name="editor")
@@ -121,6 +121,27 @@ async def test_where_all_ranks_are(user: User) -> None:
     body = await tree(user)
     assert places(body) == PLACES, "the debugger's own frames are not in it"
     assert "└ stopped" in (await user.does("stacks", "1")).out
+    await watched(user, editor, rows[3]["threadId"])
+
+
+async def watched(user: User, editor: DapClient, rank_3: int) -> None:
+    """With `--watch` the tree is shown again when it has changed."""
+    watch = await user.start("stacks", "0,2-3", "--watch", "--json")
+    await until(lambda: watch.out.count("\n") == 1, within=LIMIT, what="a tree")
+    (first,) = map(json.loads, watch.out.splitlines())
+    assert places(first) == {"0,3": "wait_for_others", "2": "load"}
+    await editor.request("pause", {"threadId": rank_3, "singleThread": True})
+    # Rank 3 waits in C, and its pause comes true with what it waits for.
+    await editor.request("cast", {"ranks": "3", "command": "p theirs.send(b'x')"}, timeout=LIMIT)
+    await until(lambda: watch.out.count("\n") > 1, within=LIMIT, what="another tree")
+    second = json.loads(watch.out.splitlines()[-1])
+    assert second != first
+    watch.process.send_signal(signal.SIGINT)
+    assert (await watch.ends()).code == 0
+    shown = await user.start("stacks", "2", "--watch")
+    await until(lambda: "load  train.py" in shown.out, within=LIMIT, what="a tree as text")
+    shown.process.send_signal(signal.SIGINT)
+    assert (await shown.ends()).code == 0
 
 
 WITH_TASKS: Final = """\
@@ -136,8 +157,7 @@ asyncio.run(serve())
 
 
 async def test_asyncio_tasks_are_one_tree_of_all_ranks(user: User) -> None:
-    run = await start(user, user.script(WITH_TASKS), n=3)
-    await run.session()
+    run = await serving(user, user.script(WITH_TASKS), n=3)
     await joined(run, name="editor")
     found: dict[str, list[str]] = {}
     with anyio.fail_after(LIMIT):
@@ -152,28 +172,3 @@ async def test_asyncio_tasks_are_one_tree_of_all_ranks(user: User) -> None:
     assert found["1-2"][:2] == ["serve", "fetch"], "the tasks that `gather` waits for"
     assert found["0"][:2] == ["serve", "sleep"]
     assert "MainThread, asyncio tasks:" in (await user.does("stacks")).out
-
-
-@pytest.mark.heavy
-async def test_watch_shows_the_tree_again_when_it_has_changed(user: User) -> None:
-    run = await start(user, user.script(PROGRAM), n=4)
-    await run.session()
-    editor = await joined(run, name="editor")
-    await in_place(user, run)
-    watch = await user.start("stacks", "0,2-3", "--watch", "--json")
-    await until(lambda: watch.out.count("\n") == 1, within=LIMIT, what="a tree")
-    (first,) = map(json.loads, watch.out.splitlines())
-    assert places(first) == {"0,3": "wait_for_others", "2": "load"}
-    rows = await listed(editor, "state", *["running"] * 4)
-    await editor.request("pause", {"threadId": rows[3]["threadId"], "singleThread": True})
-    # Rank 3 waits in C, and its pause comes true with what it waits for.
-    await editor.request("cast", {"ranks": "3", "command": "p theirs.send(b'x')"}, timeout=LIMIT)
-    await until(lambda: watch.out.count("\n") > 1, within=LIMIT, what="another tree")
-    second = json.loads(watch.out.splitlines()[-1])
-    assert second != first
-    watch.process.send_signal(signal.SIGINT)
-    assert (await watch.ends()).code == 0
-    shown = await user.start("stacks", "2", "--watch")
-    await until(lambda: "load  train.py" in shown.out, within=LIMIT, what="a tree as text")
-    shown.process.send_signal(signal.SIGINT)
-    assert (await shown.ends()).code == 0

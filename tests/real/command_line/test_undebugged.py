@@ -7,8 +7,9 @@ import pytest
 from tests.real.command_line.test_attach_command import LOOP
 from tests.real.driving import StartRanks
 from tests.support.clients.consoles import PipedConsole
+from tests.support.clients.jobs import serving
 from tests.support.processes.commands import LIMIT, User, line_of
-from tests.support.processes.run_command import WAIT, log, start
+from tests.support.processes.run_command import WAIT, log
 from tests.support.processes.waiting import until
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(120)]
@@ -18,8 +19,7 @@ RUNS = f"import os\n\nrank = int(os.environ['RANK'])\nprint('begin', flush=True)
 
 @pytest.mark.slow
 async def test_ranks_that_run_without_a_debugger(user: User) -> None:
-    run = await start(user, "--no-wait", user.script(RUNS), n=2)
-    await run.session()
+    run = await serving(user, "--no-wait", user.script(RUNS), n=2)
     await until(lambda: all("begin" in log(user, rank) for rank in range(2)), within=LIMIT, what="")
     listed = (await user.does("list")).out
     assert listed.count("| running | no debugger |") == 2, listed
@@ -37,8 +37,7 @@ async def test_ranks_that_run_without_a_debugger(user: User) -> None:
 @pytest.mark.slow
 async def test_ranks_that_wait_for_one(user: User) -> None:
     """They are left as they are; and after 10 s the user hears of the console."""
-    run = await start(user, user.script(RUNS), n=2)
-    await run.session()
+    run = await serving(user, user.script(RUNS), n=2)
     await run.says("or type: dap-mux console")
     listed = (await user.does("list")).out
     assert listed.count("| waiting | before its first line |") == 2, listed

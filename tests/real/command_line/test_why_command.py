@@ -9,6 +9,7 @@ import anyio
 import pytest
 
 from tests.real.driving import joined
+from tests.support.clients.jobs import serving
 from tests.support.processes.commands import LIMIT, User, line_of
 from tests.support.processes.run_command import start
 from tests.support.processes.waiting import until
@@ -74,8 +75,7 @@ async def verdict(user: User, wanted: str, *more: str) -> tuple[int | None, dict
 )
 async def test_the_culprit_is_named(user: User, fault: str, wanted: str, code: int) -> None:
     path = user.script(PROGRAM)
-    run = await start(user, path, fault, n=4)
-    await run.session()
+    run = await serving(user, path, fault, n=4)
     await joined(run, name="editor")
     exited, body = await verdict(user, wanted)
     assert exited == code
@@ -92,8 +92,7 @@ async def test_the_culprit_is_named(user: User, fault: str, wanted: str, code: i
 async def test_a_healthy_job_and_one_that_nobody_debugs(user: User) -> None:
     """`why` looks from outside; it attaches when it is told to, and lets the ranks go again."""
     path = user.script(PROGRAM)
-    run = await start(user, "--no-wait", path, "none", n=4)
-    await run.session()
+    await serving(user, "--no-wait", path, "none", n=4)
     code, body = await verdict(user, "healthy")
     assert (code, body["suspects"]) == (0, [])
     listed = json.loads((await user.does("list", "--json")).out)
@@ -102,17 +101,6 @@ async def test_a_healthy_job_and_one_that_nobody_debugs(user: User) -> None:
     assert (code, body["suspects"]) == (0, [])
     listed = json.loads((await user.does("list", "--json")).out)
     assert {each["state"] for each in listed["ranks"]} <= {"waiting", "running"}
-
-
-async def test_a_culprit_that_nobody_debugs_is_seen_from_outside(user: User) -> None:
-    """No debugger comes into any rank, and no rank is stopped."""
-    path = user.script(PROGRAM)
-    run = await start(user, "--no-wait", path, "sleep", n=4)
-    await run.session()
-    _, body = await verdict(user, "not-joined")
-    assert body["suspects"][0]["ranks"] == "2"
-    listed = json.loads((await user.does("list", "--json")).out)
-    assert {each["state"] for each in listed["ranks"]} == {"waiting"}
 
 
 async def test_ranks_before_their_first_line_are_not_judged(user: User) -> None:
@@ -134,11 +122,16 @@ async def test_a_job_that_nobody_watches_says_why_it_hangs(user: User) -> None:
     assert run.err.count("does not get on") == 1
 
 
-async def test_it_is_asked_again_and_again(user: User) -> None:
-    """Until there is nothing to look at any more; the exit code is the last verdict's."""
-    run = await start(user, "--no-wait", user.script(PROGRAM), "sleep", n=4)
-    await run.session()
-    await verdict(user, "not-joined")
+async def test_a_culprit_that_nobody_debugs_is_seen_from_outside(user: User) -> None:
+    """No debugger comes into any rank, and no rank is stopped.
+
+    With `--watch` until there is nothing to look at any more; the exit code is the last verdict's.
+    """
+    run = await serving(user, "--no-wait", user.script(PROGRAM), "sleep", n=4)
+    _, body = await verdict(user, "not-joined")
+    assert body["suspects"][0]["ranks"] == "2"
+    listed = json.loads((await user.does("list", "--json")).out)
+    assert {each["state"] for each in listed["ranks"]} == {"waiting"}
     watch = await user.start("why", "--watch=1")
     await until(lambda: "not-joined: rank 2" in watch.out, within=LIMIT, what=watch.out)
     run.process.terminate()

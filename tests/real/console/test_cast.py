@@ -94,7 +94,7 @@ async def test_steps_of_some() -> None:
         assert await cast.values("2-3", "c") == {"2-3": "running"}
 
 
-async def test_looking() -> None:
+async def test_looking_statements_and_displays() -> None:
     async with touring("product") as (_, _, cast):
         told = await cast.values("all", "a")
         assert told["2"] == "width = 3\nheight = 3"
@@ -125,17 +125,13 @@ async def test_looking() -> None:
         assert await cast.one("all", "whatis twice") == "Function twice"
         assert await cast.one("all", "whatis rank") == "<class 'int'>"
         assert await cast.one("all", "pp {'b': 1, 'a': 2}") == "{'a': 2, 'b': 1}"
-
-
-async def test_statements_and_displays() -> None:
-    async with touring("product") as (_, _, cast):
         assert await cast.one("all", "!height = 10 * $rank") == ""
         assert await cast.one("all", "n")
         assert await cast.values("all", "product") == {"0": "0", "1": "20", "2": "60", "3": "120"}
         assert await cast.values("2-3", "display product") == {"2": "60", "3": "120"}
         await cast.one("3", "!product = 7")
-        told = await cast.one("2-3", "r")
-        assert len(told.splitlines()) == 2  # nothing of what is displayed is known out there
+        outside = await cast.one("2-3", "r")
+        assert len(outside.splitlines()) == 2  # nothing of what is displayed is known out there
         assert await cast.one("2-3", "undisplay") == ""
 
 

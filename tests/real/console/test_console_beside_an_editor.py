@@ -9,10 +9,10 @@ import pytest
 
 from dap_mux.client import DapClient
 from dap_mux.session.job import entry_line
-from tests.real.driving import joined
 from tests.support.clients.consoles import PipedConsole, cells
+from tests.support.clients.jobs import held, serving
 from tests.support.processes.commands import LIMIT, User, bodies, line_of, listed
-from tests.support.processes.run_command import COUNT, WAIT, start
+from tests.support.processes.run_command import COUNT, WAIT
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(120)]
 
@@ -26,9 +26,7 @@ def shown_at(editor: DapClient, thread: int) -> bool:
 async def test_what_one_does_the_other_sees(user: User) -> None:
     path = user.script(COUNT)
     loss, back = line_of(path, "loss"), line_of(path, "return")
-    run = await start(user, path, n=4)
-    editor = await joined(run, {path: [loss]}, name="editor")
-    await listed(editor, "line", *[loss] * 4)
+    run, editor = await held(user, path, "loss", n=4)
 
     console = PipedConsole(await user.start("console", piped=True))
     rows = cells(await console.does("list"))
@@ -72,9 +70,8 @@ async def test_what_one_does_the_other_sees(user: User) -> None:
 async def test_attach_and_who_else_moves_the_rank(user: User) -> None:
     path = user.script(COUNT + WAIT)  # the session is not over before the editor has left
     loss = line_of(path, "loss")
-    run = await start(user, path, n=2)
-    editor = await joined(run, {path: [loss]}, name="editor")
-    entries = await listed(editor, "line", loss, loss)
+    run, editor = await held(user, path, "loss", n=2)
+    entries = await listed(editor, "state", "stopped", "stopped")
     console = PipedConsole(await user.start("console", "--words", "monarch", piped=True))
 
     said = await console.does("attach 1")
@@ -96,8 +93,7 @@ async def test_attach_and_who_else_moves_the_rank(user: User) -> None:
 
 
 async def test_a_console_ends_quietly_when_nobody_reads_it(user: User) -> None:
-    run = await start(user, user.script(COUNT), n=1)
-    await run.session()
+    await serving(user, user.script(COUNT), n=1)
     reading, writing = os.pipe()
     kept, typing = os.pipe()
     console = await user.start("console", sockets=(kept, writing))
@@ -111,10 +107,7 @@ async def test_a_console_ends_quietly_when_nobody_reads_it(user: User) -> None:
 
 
 async def test_a_signal_ends_the_console_and_not_the_job(user: User) -> None:
-    path = user.script(COUNT)
-    run = await start(user, path, n=2)
-    editor = await joined(run, {path: [line_of(path, "loss")]}, name="editor")
-    await listed(editor, "state", "stopped", "stopped")
+    run, editor = await held(user, user.script(COUNT), "loss", n=2)
     command = await user.start("console", piped=True)
     await PipedConsole(command).does("list")
     command.process.send_signal(signal.SIGINT)
@@ -128,8 +121,7 @@ async def test_a_signal_ends_the_console_and_not_the_job(user: User) -> None:
 async def test_a_console_in_another_terminal_has_the_job_from_its_first_line(user: User) -> None:
     """Ranks that have waited stop there, and run once the console says so."""
     path = user.script(COUNT)
-    run = await start(user, path, n=2)
-    await run.session()
+    run = await serving(user, path, n=2)
     console = PipedConsole(await user.start("console", "--words", "monarch", piped=True))
     while "2 stopped" not in (said := await console.does("list")):
         await console.sees("stopped at")

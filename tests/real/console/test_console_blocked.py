@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.real.console.test_console_terminal import ready, run
-from tests.real.driving import joined
-from tests.support.processes.commands import User, line_of, listed
+from tests.support.clients.jobs import held
+from tests.support.processes.commands import User, line_of
 from tests.support.processes.netcat import Netcat, served
-from tests.support.processes.run_command import start
 from tests.support.processes.tmux import Tmux
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(120)]
@@ -57,11 +56,7 @@ async def test_typing_outlasts_ctrl_c(tmux: Tmux, user: User) -> None:
 
 @pytest.mark.heavy
 async def test_an_empty_line_brings_the_prompt_back_over_a_connection(user: User) -> None:
-    path = user.script(WAITS)
-    line = line_of(path, "wait")
-    run = await start(user, path, n=2)
-    editor = await joined(run, {path: [line]}, name="editor")
-    await listed(editor, "line", line, line)
+    run, editor = await held(user, user.script(WAITS), "wait", n=2)
     command, port = await served(user)
 
     one = await Netcat.connect(port)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.real.console.test_console_terminal import COMMAND
-from tests.real.driving import joined
-from tests.support.processes.commands import LIMIT, Command, User, line_of, listed
-from tests.support.processes.run_command import COUNT, run_words, start
+from tests.support.clients.jobs import held
+from tests.support.processes.commands import LIMIT, Command, User
+from tests.support.processes.run_command import COUNT, run_words
 from tests.support.processes.tmux import Tmux
 from tests.support.processes.waiting import until
 
@@ -25,10 +25,7 @@ async def script(user: User, *lines: str, words: tuple[str, ...] = ()) -> Comman
 
 
 async def test_errors_of_a_script(user: User) -> None:
-    path = user.script(COUNT)
-    run = await start(user, path, n=2)
-    editor = await joined(run, {path: [line_of(path, "loss")]}, name="editor")
-    await listed(editor, "state", "stopped", "stopped")
+    run, editor = await held(user, user.script(COUNT), "loss", n=2)
 
     good = await script(user, "number", "on 1 rank")
     out = await good.process.stdout.read() if good.process.stdout else b""
@@ -55,10 +52,7 @@ async def test_errors_of_a_script(user: User) -> None:
 
 
 async def test_files_of_lines(user: User) -> None:
-    path = user.script(COUNT)
-    run = await start(user, path, n=2)
-    editor = await joined(run, {path: [line_of(path, "loss")]}, name="editor")
-    await listed(editor, "state", "stopped", "stopped")
+    run, editor = await held(user, user.script(COUNT), "loss", n=2)
     user.script("# a comment\n\non 1\nrank + 40\non -\n", "lines")
     user.script("source again\n", "again")
 

@@ -10,11 +10,11 @@ from contextlib import suppress
 import pytest
 
 from dap_mux.frontends.console.console import BANNER
-from tests.real.driving import joined
+from tests.support.clients.jobs import held, serving
 from tests.support.hosts.private_network import possible, private_network
 from tests.support.processes.commands import LIMIT, User, line_of, listed
 from tests.support.processes.netcat import PROMPT, Netcat, served
-from tests.support.processes.run_command import COUNT, start
+from tests.support.processes.run_command import COUNT
 from tests.support.security import bytes_as_nobody
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(120)]
@@ -24,9 +24,7 @@ pytestmark = [pytest.mark.real, pytest.mark.timeout(120)]
 async def test_two_people_with_nc(user: User) -> None:
     path = user.script(COUNT)
     loss = line_of(path, "loss")
-    run = await start(user, path, n=2)
-    editor = await joined(run, {path: [loss]}, name="editor")
-    await listed(editor, "line", loss, loss)
+    run, editor = await held(user, path, "loss", n=2)
     command, port = await served(user)
 
     one, two = await Netcat.connect(port), await Netcat.connect(port)
@@ -65,8 +63,7 @@ NO_PERSONS = {
 
 async def test_whatever_is_no_person_is_closed_before_it_joins(user: User) -> None:
     """All of them many times over, and gone as fast as they have come: nothing is said of it."""
-    run = await start(user, user.script(COUNT), n=1)
-    await run.session()
+    await serving(user, user.script(COUNT), n=1)
     command, port = await served(user)
     for name, hello in NO_PERSONS.items():
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -79,6 +76,8 @@ async def test_whatever_is_no_person_is_closed_before_it_joins(user: User) -> No
         with socket.create_connection(("127.0.0.1", port)) as hasty:
             hasty.sendall(hello)
             hasty.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    assert await bytes_as_nobody(port, b"list\n") == b"", "another user: not a word"
+    await command.says("refused a console to another user")
     shown = await user.does("list")
     assert "waiting" in shown.out, "nobody has joined: the rank still waits"
     assert "Traceback" not in command.err
@@ -86,8 +85,7 @@ async def test_whatever_is_no_person_is_closed_before_it_joins(user: User) -> No
 
 async def test_a_person_has_a_prompt_at_once_and_joins_with_a_command(user: User) -> None:
     """Looking at the prompt, a slip, and leaving again mean nothing to the ranks."""
-    run = await start(user, user.script(COUNT), n=1)
-    await run.session()
+    run = await serving(user, user.script(COUNT), n=1)
     command, port = await served(user)
     idle, person = await Netcat.connect(port), await Netcat.connect(port)
     for console in (idle, person):
@@ -115,8 +113,7 @@ async def test_a_person_whose_line_is_down_holds_no_rank(user: User, *, hears: b
     """It was the only debugger, and its ranks stand."""
     far = "127.0.0.9"
     with private_network() as network:
-        run = await start(user, user.script(COUNT), n=1)
-        await run.session()
+        run = await serving(user, user.script(COUNT), n=1)
         _, port = await served(user)
         person = await Netcat.connect(port, local=far)
         await person.until(PROMPT)
@@ -139,21 +136,8 @@ async def until_stopped(user: User) -> None:
     raise AssertionError("the rank does not stand")
 
 
-async def test_another_user_is_not_let_in(user: User) -> None:
-    run = await start(user, user.script(COUNT), n=1)
-    await run.session()
-    command, port = await served(user)
-    assert await bytes_as_nobody(port, b"list\n") == b"", "not a word"
-    assert "waiting" in (await user.does("list")).out, "nobody has joined"
-    await command.says("refused a console to another user")
-
-
 async def test_a_line_longer_than_any_command_ends_only_its_own_connection(user: User) -> None:
-    run = await start(user, user.script(COUNT), "--epochs", "1", n=1)
-    await run.session()
-    path = str(user.folder / "train.py")
-    editor = await joined(run, {path: [line_of(path, "loss")]}, name="editor")
-    await listed(editor, "state", "stopped")
+    run, editor = await held(user, user.script(COUNT), "loss", n=1)
     command, port = await served(user)
     long, other = await Netcat.connect(port), await Netcat.connect(port)
     await other.until(PROMPT)

@@ -54,7 +54,7 @@ async def test_a_tree_of_several_ranks() -> None:
         assert await unfold(driver, below["{1-3}"]["variablesReference"])
 
 
-async def test_numbers_and_arrays() -> None:
+async def test_numbers_arrays_and_completions() -> None:
     async with four() as (driver, _):
         value = await evaluate(driver, "all loss", "watch")
         assert value["result"] == "⚠ {2}: nan | {0-1,3}: 2.25"
@@ -67,9 +67,6 @@ async def test_numbers_and_arrays() -> None:
         one = await evaluate(driver, "ranks(1) scalar", "hover")
         assert (one["result"], one["type"]) == ("0.1", "float32")
 
-
-async def test_completions() -> None:
-    async with four() as (driver, _):
         frame = (await driver.frames(1, levels=1))[0]["id"]
         assert "%compare" in await offered(driver, "%", frameId=frame)
         assert await offered(driver, "cast ranks(0:2) wei", frameId=frame) == ["weights"]

@@ -17,9 +17,9 @@ from dap_mux.client import DapClient
 from dap_mux.pure.insight.why.verdicts import EXIT_CODES
 from tests.real.driving import joined
 from tests.real.reports.recording import TRAIN, WITHIN, record, report_of, with_launcher
+from tests.support.clients.jobs import serving
 from tests.support.planted_secrets import FORMS
 from tests.support.processes.commands import LIMIT, User, line_of, listed
-from tests.support.processes.run_command import start
 
 pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.timeout(180)]
 ROOT: Final = Path(__file__).resolve().parents[3]
@@ -120,11 +120,13 @@ print(f"rank {rank} is last", file=sys.stderr)
 """
 
 
-async def test_a_pass_has_no_debugger_in_any_rank(user: User) -> None:
+async def test_a_pass_stops_nowhere_and_has_no_debugger_in_any_rank(user: User) -> None:
     user.script(WATCHED)
-    done = await record(user, "--on-exception", "--on-hang", "60s")
+    done = await record(user, "--on-exception", "--on-hang", "60s", "--to", "pass.dapmux")
     assert done.code == 0, done.err
-    contents = report_of(user)
+    contents = report_of(user, "pass.dapmux")
+    assert (contents.stops, contents.report.why) == ((), {})
+    assert contents.report.end == "the job ended with exit code 0"
     assert contents.report.states == {"exited": "0-3"}
     last = [(one.ranks, one.text) for one in contents.output if one.ranks]
     nothing = "seen {False, None}\n", "seen {None, False}\n"
@@ -176,17 +178,6 @@ async def test_a_job_that_seems_to_hang_has_a_debugger_for_as_long_as_it_takes(u
     ]
 
 
-async def test_a_pass_stops_nowhere(user: User) -> None:
-    user.script(TRAIN)
-    done = await record(user, "--on-exception", "--on-hang", "60s", "--to", "pass.dapmux")
-    assert done.code == 0, done.err
-    contents = report_of(user, "pass.dapmux")
-    assert (contents.stops, contents.report.why) == ((), {})
-    assert contents.report.end == "the job ended with exit code 0"
-    printed = "".join(one.text for one in contents.output)
-    assert {"step 0", "step 1", "step 2"} <= {*printed.splitlines()}
-
-
 async def test_the_last_stops_are_kept(user: User) -> None:
     path = user.script("def step(n):\n    return n  # return\nfor n in range(23):\n    step(n)\n")
     done = await record(user, "--break", f"train.py:{line_of(path, 'return')}", ranks=1)
@@ -224,8 +215,7 @@ async def test_no_secret_is_in_either_file(user: User) -> None:
 
 async def test_save_pauses_and_continues_nobody(user: User) -> None:
     path = user.script(TRAIN + "while True:\n    time.sleep(0.01)\n")
-    run = await start(user, path, n=2)
-    await run.session()
+    run = await serving(user, path, n=2)
     waiting = await user.does("save", "waiting.dapmux")
     assert waiting.code == 0, waiting.err
     states = {at.state for at in report_of(user, "waiting.dapmux").stops[0].at}
@@ -258,8 +248,7 @@ async def test_the_commands_of_the_page_run(user: User) -> None:
     for command in SHELL.splitlines():
         words = shlex.split(command, comments=True)[1:]
         if words[0] == "save":
-            run = await start(user, path, n=2)
-            await run.session()
+            run = await serving(user, path, n=2)
             assert (await user.does(*words)).code == 0
         else:
             run = await user.start(*words, env=env)
