@@ -5,10 +5,8 @@ The sources of the report are nowhere on this machine.
 
 from __future__ import annotations
 
-import io
 import json
 import signal
-import zipfile
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -23,8 +21,7 @@ from dap_mux.frontends.report.report_file import At, Frame, Printed, Stop, Threa
 from tests.support.clients.live_editor import LiveEditor, live
 from tests.support.editors import NvimDapModel, VSCodeModel
 from tests.support.processes.commands import LIMIT, Command, User, bodies, listed, threads
-from tests.support.processes.waiting import until
-from tests.support.reports.sample import PATH, REPORT, RUNNING, STOPS, TEXT, WHY, of_members, sample
+from tests.support.reports.sample import PATH, REPORT, RUNNING, STOPS, TEXT, WHY, sample
 
 pytestmark = pytest.mark.real
 ATTACH: Final = {"justMyCode": True, "pathMappings": [{"localRoot": "/here", "remoteRoot": "."}]}
@@ -105,24 +102,25 @@ async def test_all_ranks_go_through_the_stops_together(user: User) -> None:
     assert (await frames(client, rows[3]))[0]["line"] == 6
 
     rows = await goes(client, "reverseContinue", rows[0], *["stopped"] * 4)
-    await client.wait_for(lambda: _told(client, "stop 1 of 3"), timeout=LIMIT, what="the title")
+    await told(client, "stop 1 of 3")
     assert [(await frames(client, row))[0]["line"] for row in rows] == [5] * 4
     await client.request("stepBack", {"threadId": rows[0]})
-    await client.wait_for(
-        lambda: _told(client, "this is the first stop of the recording"), timeout=LIMIT, what="end"
-    )
+    await told(client, "this is the first stop of the recording")
     rows = await goes(client, "next", rows[0], *["stopped"] * 3, "running")
     rows = await goes(client, "continue", rows[0], *["stopped"] * 3, "exited")
     await client.request("continue", {"threadId": rows[0]})
-    await client.wait_for(
-        lambda: _told(client, "this is the last stop of the recording"), timeout=LIMIT, what="end"
-    )
+    await told(client, "this is the last stop of the recording")
     await listed(client, "state", *["stopped"] * 3, "exited")
     await goes(client, "stepBack", rows[0], *["stopped"] * 3, "running")  # rank 3 lives again
 
 
-def _told(client: DapClient, words: str) -> bool:
-    return any(words in body["output"] for body in bodies(client, "output"))
+async def told(client: DapClient, words: str) -> None:
+    """Wait until the session has said these words."""
+
+    def said() -> bool:
+        return any(words in body["output"] for body in bodies(client, "output"))
+
+    await client.wait_for(said, timeout=LIMIT, what=words)
 
 
 async def test_what_needs_a_live_rank_is_refused(user: User) -> None:
@@ -273,8 +271,8 @@ async def test_a_hang_is_told_and_a_rank_that_is_paused_runs_again(user: User) -
     client = await (await opened(user, data)).client()
     await client.handshake(ATTACH)
     rows = await listed(client, "state", *["running"] * 4)
-    told = [each["output"] for each in bodies(client, "output")]
-    assert any("stop 2 of 2" in text and "after" in text for text in told)
+    before = [each["output"] for each in bodies(client, "output")]
+    assert any("stop 2 of 2" in text and "after" in text for text in before)
     for _ in range(2):
         await client.request("pause", {"threadId": rows[3]["threadId"]})
         (*_, last) = await listed(client, "state", *["stopped"] * 4)
@@ -282,15 +280,11 @@ async def test_a_hang_is_told_and_a_rank_that_is_paused_runs_again(user: User) -
         assert [frame["line"] for frame in shown] == [6, 11]
         await client.request("continue", {"threadId": last["threadId"]})
         await listed(client, "state", *["running"] * 4)
-    assert [each["output"] for each in bodies(client, "output")] == told
+    assert [each["output"] for each in bodies(client, "output")] == before
     await client.request("pause", {"threadId": rows[0]["threadId"]})
     await listed(client, "state", *["stopped"] * 4)
     await client.request("stepBack", {"threadId": rows[0]["threadId"]})
-    await until(
-        lambda: any(title in each["output"] for each in bodies(client, "output")),
-        within=LIMIT,
-        what="the first stop's verdict",
-    )
+    await told(client, title)
     await listed(client, "state", *["running"] * 4)
     await client.close()
 
@@ -314,40 +308,6 @@ async def test_an_editor_opens_a_report_by_itself(user: User) -> None:
     await goes(client, "stepBack", row["threadId"], *["stopped"] * 3, "running")
     await client.disconnect()
     assert (await adapter.ends()).code == 0
-
-
-# Files that are none, or harm.
-
-
-def with_member(name: str, data: bytes) -> bytes:
-    """Return the sample, with one member more or instead."""
-    with zipfile.ZipFile(io.BytesIO(sample())) as archive:
-        members = {each: archive.read(each) for each in archive.namelist()}
-    return of_members({**members, name: data})
-
-
-@pytest.mark.parametrize(
-    ("data", "says"),
-    [
-        (sample()[:-60], "no whole report of dap-mux"),
-        (of_members({"../../escaped": b"x"}), "report.json"),
-        (with_member("stops/0003.json", b" " * (65 << 20)), "has more than 64 MB"),
-        (with_member("stops/0003.json", b"[" * 9999), "no report of dap-mux"),
-    ],
-    ids=["truncated", "climbing", "bomb", "nested"],
-)
-async def test_a_bad_file_is_refused(user: User, data: bytes, says: str) -> None:
-    (user.folder / "report.dapmux").write_bytes(data)
-    done = await user.does("open", "report.dapmux")
-    assert done.code == 2
-    assert says in done.err
-    assert len(done.err.splitlines()) == 1
-    assert [each.name for each in user.folder.iterdir()] == ["report.dapmux"]
-
-
-async def test_what_is_no_file(user: User) -> None:
-    assert "cannot read missing" in (await user.does("open", "missing")).err
-    assert "not a regular file" in (await user.does("open", "/dev/zero")).err
 
 
 async def test_hostile_texts_are_only_shown(user: User) -> None:

@@ -260,31 +260,6 @@ async def test_the_commands_of_the_page_run(user: User) -> None:
     assert report_of(user, "now.dapmux").stops
 
 
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        (("record",), "needs a launcher behind --"),
-        (("record", "--break", "train.py", "--", "python"), "expected FILE:LINE"),
-        (("record", "--break", "gone.py:3", "--", "python"), "no file gone.py here"),
-        (("record", "--on-hang", "soon", "--", "python"), "must be a number of seconds"),
-        (("record", "--to", "gone/a.dapmux", "--", "python"), "there is no such folder"),
-        (("record", "--to", "a.html", "--", "python"), "the page gets that name"),
-        (("record", "--plan", "plan.toml", "--", "python"), "plan.toml: Expected `array`"),
-        (("record", "--plan", "gone.toml", "--", "python"), "gone.toml cannot be read"),
-        (("save", "gone/a.dapmux"), "there is no such folder"),
-    ],
-)
-async def test_a_mistake_is_explained_before_anything_starts(
-    user: User, words: tuple[str, ...], says: str
-) -> None:
-    user.script("break = 3\n", "plan.toml")
-    done = await user.does(*words)
-    assert done.code == 2
-    assert says in done.err
-    assert "Traceback" not in done.err
-    assert sorted(each.name for each in user.folder.iterdir()) == ["plan.toml"]
-
-
 async def test_a_launcher_that_is_not_there(user: User) -> None:
     done = await user.does("record", "--", "no-such-launcher")
     assert done.code in (2, 125)

@@ -300,21 +300,11 @@ async def test_list_as_a_process() -> None:
     assert (process.returncode, json.loads(out)) == (0, BODY)
 
 
-def test_list_without_a_session_says_what_helps(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["list"]) == 3
-    assert "start one with `dap-mux run`" in capsys.readouterr().err
-
-
 def test_list_where_nobody_listens(free_port: int, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["list", f"127.0.0.1:{free_port}"]) == 3
     said = capsys.readouterr().err
     assert f"cannot connect to 127.0.0.1:{free_port}" in said
     assert "`dap-mux sessions` lists the sessions" in said
-
-
-def test_list_points_at_a_mistake_in_the_rank_set(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["list", "ranks(0:4"]) == 2
-    assert capsys.readouterr().err.startswith("dap-mux: ")
 
 
 @pytest.mark.parametrize(
@@ -396,6 +386,8 @@ def test_where_a_console_stops_first(quiet_place: Path, source: str, line: int) 
         (["cast", "0", "n", "--timeout", "0"], 2, "--timeout 0: must be greater than 0 seconds"),
         (["compare", "x", "--tolerance", "-1"], 2, "--tolerance -1: must be a number of 0 or more"),
         (["compare", "x", "--ranks", "0-"], 2, "dap-mux: "),
+        (["list", "ranks(0:4"], 2, "dap-mux: "),
+        (["list"], 3, "start one with `dap-mux run`"),
         (["cast", "0", "n"], 3, "start one with `dap-mux run`"),
         (["compare", "x"], 3, "start one with `dap-mux run`"),
         (["console"], 3, "start one with `dap-mux run`"),
@@ -419,14 +411,32 @@ def test_where_a_console_stops_first(quiet_place: Path, source: str, line: int) 
         (["stacks", "pid:1", "0-3"], 2, "name either a session or endpoints"),
         (["stacks", "pid:x"], 2, "not a list of process ids"),
         (["why", "pid:999999999"], 3, "no process 999999999"),
+        (["open", "missing"], 2, "cannot read missing"),
+        (["open", "/dev/zero"], 2, "not a regular file"),
+        (["record"], 2, "needs a launcher behind --"),
+        (["record", "--break", "train.py", "--", "python"], 2, "expected FILE:LINE"),
+        (["record", "--break", "gone.py:3", "--", "python"], 2, "no file gone.py here"),
+        (["record", "--on-hang", "soon", "--", "python"], 2, "must be a number of seconds"),
+        (["record", "--to", "gone/a.dapmux", "--", "python"], 2, "there is no such folder"),
+        (["record", "--to", "a.html", "--", "python"], 2, "the page gets that name"),
+        (["record", "--plan", "plan.toml", "--", "python"], 2, "plan.toml: Expected `array`"),
+        (["record", "--plan", "gone.toml", "--", "python"], 2, "gone.toml cannot be read"),
+        (["save", "gone/a.dapmux"], 2, "there is no such folder"),
         (["console", "127.0.0.1:5677", "--serve", "0.0.0.0:9"], 4, "refused to serve consoles on"),
         (["console", "127.0.0.1:5677", "--serve", "x"], 2, "--serve 'x': expected [HOST:]PORT"),
     ],
 )
-def test_mistakes_of_the_console_and_one_shots(
-    words: list[str], code: int, sentence: str, capsys: pytest.CaptureFixture[str]
+def test_mistakes_are_explained_before_anything_starts(
+    words: list[str],
+    code: int,
+    sentence: str,
+    quiet_place: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
+    (quiet_place / "plan.toml").write_text("break = 3\n")
+    before = sorted(quiet_place.iterdir())
     assert main(words) == code
+    assert sorted(quiet_place.iterdir()) == before
     said = capsys.readouterr()
     assert sentence in said.err
     assert said.out == ""

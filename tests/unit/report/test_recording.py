@@ -6,17 +6,15 @@ import json
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
 from dap_mux.frontends.report.recorded_rank import RecordedRank
 from dap_mux.frontends.report.recording import Recording
-from dap_mux.frontends.report.report_file import Stop, packed, read
-from dap_mux.pure.errors import UsageError
+from dap_mux.frontends.report.report_file import read
 from dap_mux.pure.protocol.messages import Event, Message, Request, Response, plain, raw
 from dap_mux.pure.remote import ask_stacks, call, called
 from dap_mux.pure.remote import read as read_file
 from dap_mux.session.session import injected_sources
-from tests.support.reports.sample import PATH, REPORT, TEXT, at, sample
+from tests.support.reports.sample import PATH, TEXT, sample
 
 INJECTED = injected_sources()
 
@@ -44,29 +42,6 @@ class Alone:
         body = self.ask("evaluate", expression=expression).body
         assert isinstance(body, dict)
         return json.loads(body["result"])
-
-
-def of_ranks(ranks: str) -> bytes:
-    return packed(REPORT, [Stop(1.0, "here", (at(ranks, 5, "0.0"),))], (), {})
-
-
-@pytest.mark.parametrize(
-    ("data", "says"),
-    [
-        (of_ranks("0-4000000000"), "are no ranks"),
-        (of_ranks("0-999999999,0-999999999"), "two places at once"),
-        (of_ranks("9"), "ranks 9 are unknown"),
-        (
-            packed(replace(REPORT, ranks=()), [], (), {}),
-            "has no rank to show: rank 3 ended with exit code 7",
-        ),
-        (packed(REPORT, [Stop(1.0, "", (), why={"verdict": 1})], (), {}), "Expected `str`"),
-    ],
-    ids=["absurd", "twice", "unknown", "no-rank", "no-verdict"],
-)
-def test_a_report_that_makes_no_sense_is_refused(data: bytes, says: str) -> None:
-    with pytest.raises(UsageError, match=says):
-        Recording(read(data, "a.dapmux"), "a.dapmux")
 
 
 def test_a_call_is_recognised() -> None:
