@@ -155,8 +155,8 @@ class Link:
         """Whether the agent is attached as a debugger."""
         return self.breakpoints is not None
 
-    async def drive(self, first: BreakpointsByPath | None = None) -> Breakpoints:
-        """Become a debugger, with these breakpoints; ranks that wait stop at their first line."""
+    async def drive(self) -> Breakpoints:
+        """Become a debugger; ranks that wait stop at their first line."""
         async with self._joining:
             if self.breakpoints is None:
                 rows = await self.rows("all")
@@ -165,7 +165,7 @@ class Link:
                 self._has_driven = True
                 entry = self.session.entry if wait else {}
                 stops = {path: [{"line": line}] for path, line in entry.items()}
-                await self._change(await self._ways.join(self.session, {**(first or {}), **stops}))
+                await self._change(await self._ways.join(self.session, stops))
                 self.breakpoints = Breakpoints(self.client)
                 self.breakpoints.folders = tuple(str(Path(path).parent) for path in entry)
                 self.breakpoints.stop_first(entry)
