@@ -53,11 +53,9 @@ async def test_ranks_of_a_session_that_are_not_there(
 # Wrong port
 
 
-@pytest.mark.parametrize("words", [["-m", "http.server", "--bind", "127.0.0.1"]])
-async def test_somebody_else_listens_there(
-    doctor: Doctor, words: list[str], free_port: int
-) -> None:
-    async with program(*words, str(free_port), listens=free_port):
+async def test_somebody_else_listens_there(doctor: Doctor, free_port: int) -> None:
+    words = ("-m", "http.server", "--bind", "127.0.0.1", str(free_port))
+    async with program(*words, listens=free_port):
         found = await doctor.only("wrong-port", f"127.0.0.1:{free_port}")
     assert "does not speak the debug adapter protocol" in found["evidence"][0]
 

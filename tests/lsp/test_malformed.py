@@ -117,17 +117,11 @@ ASKED: Final[dict[str, Json]] = {
 
 async def test_a_document_that_is_neither_open_nor_on_disk(user: User) -> None:
     async with server(user) as raw:
-        for (method, more), uri in product(ASKED.items(), ABSENT):
+        launch = (user.folder / ".vscode/launch.json").as_uri()
+        for (method, more), uri in product(ASKED.items(), (*ABSENT, launch)):
             answer = await raw.ask(method, {"textDocument": {"uri": uri}, **more})
             assert "error" not in answer, (method, uri)
             assert not answer["result"], (method, uri)
-
-
-async def test_a_launch_json_that_is_gone_has_no_completions(user: User) -> None:
-    uri = (user.folder / ".vscode/launch.json").as_uri()
-    params = {"textDocument": {"uri": uri}, "position": WHOLE["start"]}
-    async with server(user) as raw:
-        assert (await raw.ask("textDocument/completion", params))["result"] is None
 
 
 async def test_requests_before_the_first_and_after_the_last(user: User) -> None:
@@ -145,22 +139,15 @@ async def test_requests_before_the_first_and_after_the_last(user: User) -> None:
         assert raw.unasked == []
 
 
-async def test_exit_without_shutdown_is_a_failure(user: User) -> None:
+@pytest.mark.parametrize(("says", "code"), [("exit", 1), ("shutdown exit", 0), ("", 0)])
+async def test_how_it_ends(user: User, says: str, code: int) -> None:
+    """The extension finds out by the end of the input whether its packages are installed."""
     async with server(user) as raw:
-        raw.send({"method": "exit"})
-        assert await raw.ends() == 1
-
-
-async def test_exit_after_shutdown_is_none(user: User) -> None:
-    async with server(user) as raw:
-        assert (await raw.ask("shutdown", None))["result"] is None
-        raw.send({"method": "exit"})
-        assert await raw.ends() == 0
-
-
-async def test_the_end_of_the_input_is_no_failure(user: User) -> None:
-    """The extension finds out that way whether the server's packages are installed."""
-    async with server(user) as raw:
-        assert raw.process.stdin is not None
-        raw.process.stdin.close()
-        assert await raw.ends() == 0
+        if "shutdown" in says:
+            assert (await raw.ask("shutdown", None))["result"] is None
+        if says:
+            raw.send({"method": "exit"})
+        else:
+            assert raw.process.stdin is not None
+            raw.process.stdin.close()
+        assert await raw.ends() == code

@@ -13,8 +13,9 @@ import pytest
 
 from dap_mux.client import DapClient
 from dap_mux.frontends.lsp.session_follower import SessionFollower, SessionWatch, Wanted
-from dap_mux.pure.protocol.messages import Framer, encode_frame
+from dap_mux.pure.protocol.messages import encode_frame
 from dap_mux.system.session_files import SessionFile
+from tests.support.clients.scripted_server import ScriptedServer
 from tests.support.processes.commands import LIMIT
 from tests.support.processes.waiting import until
 
@@ -29,52 +30,29 @@ def row(line: int | None) -> Json:
     return {"rank": 0, "group": "job", "worker": None, "state": state, "reason": reason, **where}
 
 
-class Peer:
+class Peer(ScriptedServer):
     """A session of one rank that runs; right behind its list it stops at line 7."""
 
     def __init__(self) -> None:
-        self.asked = asyncio.Event()
-        self.may_answer = asyncio.Event()
-        self.may_answer.set()
-        self._seq = 0
+        super().__init__()
+        self.on_request = self.tell
 
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        framer = Framer()
-        while data := await reader.read(4096):
-            for body in framer.feed(data):
-                request = json.loads(body)
-                said = self._answer(request, {"breakpoints": []})
-                if request["command"] == "list":
-                    self.asked.set()
-                    await self.may_answer.wait()
-                    news = {"changed": [row(7)]}
-                    said = self._answer(request, {"ranks": [row(None)]})
-                    said += self._frame({"type": "event", "event": "ranks", "body": news})
-                writer.write(said)  # in one piece
-        writer.close()
-
-    def _answer(self, request: Json, body: Json) -> bytes:
-        same = {"request_seq": request["seq"], "command": request["command"]}
-        return self._frame({"type": "response", "success": True, "body": body, **same})
-
-    def _frame(self, message: Json) -> bytes:
-        self._seq += 1
-        return encode_frame(json.dumps({"seq": self._seq, **message}).encode())
+    def tell(self, request: Json) -> None:
+        if request["command"] == "list":
+            self.answer(request, body={"ranks": [row(None)]})
+            self.event("ranks", changed=[row(7)])  # in one piece
+        else:
+            self.answer(request, body={"breakpoints": []})
 
 
 class Late(Peer):
     """Too busy to answer when it is asked for breakpoints first."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._times = 0
-
-    def _answer(self, request: Json, body: Json) -> bytes:
+    def tell(self, request: Json) -> None:
         if request["command"] != "breakpoints":
-            return super()._answer(request, body)
-        self._times += 1
-        known = {"breakpoints": [{"id": 1}]}
-        return super()._answer(request, known) if self._times > 1 else b""
+            super().tell(request)
+        elif [one["command"] for one in self.received].count("breakpoints") > 1:
+            self.answer(request, body={"breakpoints": [{"id": 1}]})
 
 
 class Odd(Peer):
@@ -88,13 +66,14 @@ class Odd(Peer):
     def has_said_it(self) -> bool:
         return not self._said
 
-    def _answer(self, request: Json, body: Json) -> bytes:
+    def tell(self, request: Json) -> None:
         if request["command"] != self._command or not self._said:
-            return super()._answer(request, body)
+            super().tell(request)
+            return
         same = {"request_seq": request["seq"], "command": request["command"]}
         response = {"seq": 1, "type": "response", "success": True, **same}
         said, self._said = self._said, b""
-        return encode_frame(json.dumps(response).encode()[:-1] + said)
+        self.raw(encode_frame(json.dumps(response).encode()[:-1] + said))
 
 
 ODD: Final = {
@@ -110,11 +89,8 @@ ODD: Final = {
 @asynccontextmanager
 async def serving(peer: Peer) -> AsyncIterator[str]:
     """Yield its address."""
-    server = await asyncio.start_server(peer.serve, "127.0.0.1", 0)
-    try:
-        yield f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
-    finally:
-        server.close()
+    async with peer.listening() as port:
+        yield f"127.0.0.1:{port}"
 
 
 @asynccontextmanager
@@ -170,12 +146,12 @@ async def test_another_one_is_preferred_while_one_is_being_joined(
     follower: SessionFollower,
 ) -> None:
     slow = Peer()
-    slow.may_answer.clear()
+    slow.on_request = lambda request: None
     async with serving(slow) as first, serving(Peer()) as second:
         await follower.prefer(Wanted(first))
-        await asyncio.wait_for(slow.asked.wait(), LIMIT)
+        await until(lambda: slow.received, within=LIMIT, what="it is asked for ranks")
         await follower.prefer(Wanted(second))
-        slow.may_answer.set()
+        slow.tell(slow.received[0])
         await until(lambda: follower.session, within=LIMIT, what="in a session")
         assert follower.session
         assert follower.session.address == second

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.real.agents.agent import in_memory
+from tests.real.driving import observing
 from tests.support.processes.commands import LIMIT, User
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(180)]
@@ -28,9 +29,7 @@ async def test_answers_are_bounded(user: User, monkeypatch: pytest.MonkeyPatch, 
         await run.session()
         async with in_memory(user, monkeypatch) as agent:
             await agent.does("lease", action="take")
-            watch = await run.client()
-            await watch.request("initialize", {"adapterID": "dap-mux"})
-            await watch.request("attach", {"role": "observer"})
+            watch = await observing(run)
             await watch.request("evaluate", {"expression": "stop"})
             stop = await agent.until("wait_for_stop", "state", "stopped", wait=2)
             assert [one["ranks"] for one in stop["stopped"]] == [f"0-{count - 1}"]

@@ -13,6 +13,7 @@ import pytest
 
 from tests.support.processes.commands import COMMAND, LIMIT, Done, User, listed
 from tests.support.processes.proc_net import free_ports
+from tests.support.processes.run_command import start
 from tests.support.processes.waiting import until
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(180)]
@@ -90,18 +91,9 @@ def answer(done: Done, line: str) -> Any:
         raise AssertionError((line, done)) from None
 
 
-async def following(user: User, text: str, *options: str) -> None:
+async def following(user: User, text: str) -> None:
     """Start a job of two ranks in a session, which nobody debugs yet."""
-    run = await user.start(
-        "run",
-        "-n",
-        "2",
-        "--no-wait",
-        "--base-port",
-        str(free_ports(4)),
-        *options,
-        user.script(text),
-    )
+    run = await start(user, "--no-wait", user.script(text), n=2)
     await until(lambda: run.out.count("begun") == 2, within=LIMIT, what="the ranks have begun")
 
 

@@ -11,6 +11,8 @@ import pytest
 
 from dap_mux.client import DapClient
 from tests.real.agents.agent import TRAIN, Agent, in_memory, over_stdio
+from tests.real.driving import observing
+from tests.support.clients.jobs import serving
 from tests.support.processes.commands import LIMIT, User, line_of, listed
 from tests.support.processes.proc_net import free_ports
 from tests.support.processes.run_command import start
@@ -29,8 +31,7 @@ async def states(client: DapClient) -> list[str]:
 @pytest.mark.quick
 async def test_a_wrong_value_is_found(user: User, monkeypatch: pytest.MonkeyPatch) -> None:
     path = user.script(TRAIN)
-    run = await start(user, path, n=4)
-    await run.session()
+    await serving(user, path, n=4)
     async with in_memory(user, monkeypatch) as agent:
         answer = await agent.does("status")
         assert answer["ranks"] == [{"ranks": "0-3", "state": "waiting"}]
@@ -103,8 +104,7 @@ async def test_a_breakpoint_set_again_replaces_the_first(
     user: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = user.script(TRAIN)
-    run = await start(user, path, n=2)
-    await run.session()
+    run = await serving(user, path, n=2)
     human = await run.client("human")
     await human.handshake({"justMyCode": True}, breakpoints={path: [8]}, client_id="vscode")
     await listed(human, "state", "stopped", "stopped")
@@ -140,49 +140,22 @@ async def test_a_breakpoint_set_again_replaces_the_first(
         assert [each["value"] for each in shown["results"]] == ["50"]
 
 
-async def test_hostile_values_are_data(user: User, monkeypatch: pytest.MonkeyPatch) -> None:
-    run = await start(user, user.script(TRAIN), n=4)
-    await run.session()
+async def test_looking_pauses_and_starts_nobody(
+    user: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = await start(user, user.script(TRAIN), n=2)
+    watch = await observing(run)
     async with in_memory(user, monkeypatch) as agent:
         tools = (await agent.client.list_tools()).tools
         assert [tool.name for tool in tools] == TOOLS.split()
         reading = [t.name for t in tools if t.annotations and t.annotations.read_only_hint]
         assert reading == READ_ONLY.split()
         assert "never\ninstructions" in (agent.client.instructions or "")
-        stop = await agent.does("lease", action="take")
-        assert stop["stopped"][0]["place"] == "train.py:1"
-        await agent.does("breakpoints", action="set", place="step")
-        await agent.does("go", action="continue", request_id="1", wait=25)
-        for name in ("hostile", "big", "print(hostile * 3)", "hostile * 1000", "1 / 0", "\x00", ""):
-            await agent.does("values", names=[name])
-            await agent.does("compare", expression=name)
-        await agent.does("output")
-        for name in ("/etc/passwd", "/dev/zero", "../x.py\x00", "/nowhere.py"):
-            await agent.does("source", path=name, line=1)
-            assert agent.failed
-        for ranks in ("7", "zz", "((((", "0-99999999999"):
-            await agent.does("stacks", ranks=ranks)
-        for text in ("\0", "\ud800"):
-            answer = await agent.does("start", command=["x", text], request_id="1")
-            assert (agent.failed, answer["code"]) == (True, "bad-argument")
-        await agent.does("nonsense")
-        assert agent.failed
-        await agent.does("go", action="fly", request_id="2")
-        assert agent.failed
-
-
-async def test_looking_pauses_and_starts_nobody(
-    user: User, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run = await start(user, user.script(TRAIN), n=2)
-    watch = await run.client()
-    await watch.request("initialize", {"adapterID": "dap-mux"})
-    await watch.request("attach", {"role": "observer"})
-    async with in_memory(user, monkeypatch) as agent:
         for tool in ("status", "why", "stacks", "output"):
             await agent.does(tool)
         assert await states(watch) == ["waiting"] * 2
-        await agent.does("lease", action="take")
+        stop = await agent.does("lease", action="take")
+        assert stop["stopped"][0]["place"] == "train.py:1"
         await agent.does("go", action="continue", request_id="1", wait=0)
         await agent.until("wait_for_stop", "state", "still running", wait=0.2)
         for tool in ("status", "why", "stacks", "output"):

@@ -10,6 +10,7 @@ from typing import Any, Final
 import pytest
 
 from dap_mux.client import DapClient, RequestFailed
+from tests.real.driving import observing
 from tests.support.processes.commands import LIMIT, User, bodies, listed
 from tests.support.processes.editor_process import STUBBORN, Editor, launch
 from tests.support.processes.launchers import LAUNCH
@@ -49,9 +50,7 @@ async def test_the_editor_learns_where_others_can_join(editor: Editor) -> None:
     told = await client.request("session", timeout=LIMIT)
     file = await editor.adapter.session()
     assert told == {"address": f"{file['host']}:{file['port']}"}
-    other = await DapClient.connect(file["host"], file["port"])
-    await other.request("initialize", {"adapterID": "dap-mux"}, timeout=LIMIT)
-    await other.request("attach", {"role": "observer"}, timeout=LIMIT)
+    other = await observing(editor.adapter)
     assert await other.request("session", timeout=LIMIT) == told
     await other.close()
     await client.disconnect(terminateDebuggee=True)

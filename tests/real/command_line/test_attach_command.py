@@ -12,6 +12,7 @@ import pytest
 
 from dap_mux.pure.rank_sets import STATES
 from tests.real.driving import StartRanks, joined
+from tests.support.clients.consoles import cells
 from tests.support.processes.commands import (
     LIMIT,
     Command,
@@ -124,7 +125,7 @@ async def test_a_mesh_of_four_ranks_and_the_one_shots_beside_it(user: User, job:
     assert ids == list((await threads(client, 4)).values())
 
     lines = (await user.does("list")).out.splitlines()
-    table = cells(lines)
+    table = cells("\n".join(lines))
     assert table[0][1:4] == ["Rank", "Coords", "Hostname"]
     assert table[3] == [
         *("job", "2", "{'dp': 1, 'tp': 0}", "127.0.0.1", "train.step", str(job.line)),
@@ -185,7 +186,7 @@ async def test_a_ranks_file_with_two_groups_and_their_places(user: User, job: Jo
     assert list(await threads(client, 3)) == [
         "rank 0 @eval", "rank 0 @trainer · tp=0", "rank 1 @trainer · tp=1"
     ]  # fmt: skip
-    table = cells((await user.does("list", "trainer:0-1")).out.splitlines())
+    table = cells((await user.does("list", "trainer:0-1")).out)
     head = ["trainer", "0", "{'tp': 0}"], ["trainer", "1", "{'tp': 1}"]
     assert [row[:3] for row in table] == [["Actor Name", "Rank", "Coords"], *head]
     await client.disconnect()
@@ -240,12 +241,6 @@ async def test_it_ends_with_the_last_rank_although_no_client_is_there(user: User
     await client.wait_event("terminated", timeout=LIMIT)
     await client.close()
     await gone(attach)
-
-
-def cells(lines: list[str]) -> list[list[str]]:
-    """The rows of a printed table, its head first."""
-    rows = (line for line in lines if line.startswith("| "))
-    return [[cell.strip() for cell in line.split("|")[1:-1]] for line in rows]
 
 
 async def test_a_cluster_that_takes_long_to_answer_is_named(user: User) -> None:

@@ -1,6 +1,6 @@
 """Ranks started on this machine: what they are given, how they end, what they survive."""
 
-# ruff: noqa: ASYNC110, ASYNC222  (nothing else waits for this event loop)
+# ruff: noqa: ASYNC222  (nothing else waits for this event loop)
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from dap_mux.cluster.local import LocalCluster, LocalJob, job_exit_code
 from dap_mux.pure.errors import UsageError
 from dap_mux.system.procfs import runs
 from tests.real.ranks.agents import START_UP, neighbouring_ports
+from tests.support.processes.waiting import until
 
 pytestmark = [pytest.mark.real, pytest.mark.heavy]
 
@@ -44,13 +45,6 @@ def make_job(tmp_path: Path) -> MakeJob:
         return LocalJob(**{**fixed, **settings})
 
     return make
-
-
-async def until(condition: Callable[[], bool], what: str) -> None:
-    with anyio.fail_after(START_UP):
-        while not condition():
-            await anyio.sleep(0.01)
-    assert condition(), what
 
 
 def log_says(rank: RankProcess, words: str) -> Callable[[], bool]:
@@ -184,7 +178,7 @@ async def test_stop_kills_who_does_not_listen_and_the_children_too(make_job: Mak
     )
     async with LocalCluster(make_job(source, wait=False)) as cluster:
         for rank in cluster.ranks:
-            await until(log_says(rank, " ."), "the child")
+            await until(log_says(rank, " ."), within=START_UP, what="the child")
         children = [
             int(rank.log_path.read_text().partition("child ")[2].split()[0])
             for rank in cluster.ranks
@@ -192,7 +186,9 @@ async def test_stop_kills_who_does_not_listen_and_the_children_too(make_job: Mak
         assert all(map(runs, children))
         await cluster.stop(grace=0.4)
         assert [rank.exit_code for rank in cluster.ranks] == [-signal.SIGKILL] * 2
-    await until(lambda: not any(map(runs, children)), "the end of the children")
+    await until(
+        lambda: not any(map(runs, children)), within=START_UP, what="the end of the children"
+    )
 
 
 async def test_an_error_in_the_block_ends_the_ranks_and_comes_out_as_it_is(
@@ -234,5 +230,5 @@ async def test_ranks_can_be_left_to_run_on(make_job: MakeJob, tmp_path: Path) ->
     assert all(runs(rank.pid) for rank in cluster.ranks)
     flag.touch()
     for rank in cluster.ranks:
-        await until(log_says(rank, "to the end"), "the program's last word")
+        await until(log_says(rank, "to the end"), within=START_UP, what="the program's last word")
         os.waitpid(rank.pid, 0)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.support.clients.console_pages import answered
-from tests.support.clients.consoles import PipedConsole
+from tests.support.clients.consoles import console_of_job
 from tests.support.processes.commands import User, line_of
-from tests.support.processes.run_command import run_words
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(120)]
 
@@ -42,17 +41,8 @@ def assist(number):
 """
 
 
-async def console_of_a_job(user: User, program: str) -> PipedConsole:
-    """Two ranks of a program, stopped at its first line."""
-    words = run_words("--console", user.script(program), n=2)
-    console = PipedConsole(await user.start(*words, piped=True))
-    while "2 stopped" not in await console.does("list"):
-        await console.sees("stopped at")
-    return console
-
-
 async def test_lines_and_functions_have_one_list(user: User) -> None:
-    console = await console_of_a_job(user, PROGRAM)
+    _, console = await console_of_job(user, user.script(PROGRAM), n=2)
     loss = line_of(str(user.folder / "train.py"), "loss")
 
     async def says(line: str) -> list[str]:
@@ -95,7 +85,7 @@ async def test_a_file_on_the_ranks_own_path(user: User) -> None:
     (user.folder / "library").mkdir()
     path = user.script(HELPER, "library/helper.py")
     assist = line_of(path, "assist")
-    console = await console_of_a_job(user, PROGRAM)
+    _, console = await console_of_job(user, user.script(PROGRAM), n=2)
     assert "no rank knows one" in await console.does(f"b helper.py:{assist}")
     await console.does(f"b train.py:{line_of(str(user.folder / 'train.py'), 'import')}")
     await console.does("c")

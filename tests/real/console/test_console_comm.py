@@ -7,10 +7,8 @@ from pathlib import Path
 import pytest
 
 from dap_mux.frontends.console import plain
-from tests.real.console.test_console_wait import lines
-from tests.real.driving import COUNT, COUNTING, StartRanks, driving
-from tests.support.clients.consoles import console_of
-from tests.support.session import session
+from tests.real.console.test_console_wait import counting, lines
+from tests.real.driving import COUNTING, StartRanks, driving
 
 pytestmark = pytest.mark.real
 PROBLEM = "{1}: dap-mux is not installed in its Python"
@@ -20,11 +18,7 @@ NOT_INSTALLED = "p __import__('sys').modules.update({'dap_mux.rank.comm.switch':
 async def test_modes_change_and_a_rank_without_dap_mux_says_what_helps(
     start_ranks: StartRanks, tmp_path: Path
 ) -> None:
-    ranks = await start_ranks(2, COUNTING, arguments=[str(tmp_path / "done")])
-    async with (
-        session([rank.port for rank in ranks]) as running,
-        console_of(running, {COUNTING: [{"line": COUNT}]}) as (console, shown),
-    ):
+    async with counting(start_ranks, tmp_path) as (console, shown):
         words = ("comm", "comm 1 hash", "comm", "comm off", f"cast 1 {NOT_INSTALLED}", "comm")
         await plain.converse(console, lines("wait", *words, "comm 7"))
         said = "".join(shown)

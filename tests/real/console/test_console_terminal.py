@@ -44,14 +44,10 @@ while not Path("go").exists():
 COMMAND = str(Path(sys.executable).with_name("dap-mux"))
 
 
-def begin(tmux: Tmux, user: User, *words: str) -> None:
-    """Run a command of ours in the terminal."""
-    tmux.start([COMMAND, *words], user.folder, user.environ)
-
-
 def run(tmux: Tmux, user: User, n: int, script: str) -> None:
     """Run a job with a console in its terminal."""
-    begin(tmux, user, *run_words("--console", "--words", "monarch", script, n=n))
+    words = run_words("--console", "--words", "monarch", script, n=n)
+    tmux.start([COMMAND, *words], user.folder, user.environ)
 
 
 async def ready(tmux: Tmux, status: str, prompt: str = PROMPT) -> None:
@@ -196,12 +192,4 @@ async def test_what_ranks_print_stands_above_the_prompt(tmux: Tmux, user: User) 
         assert mine == [f"[{rank}] \\x1b[2J line {n}" for n in range(12)], "whole and in order"
     (user.folder / "go").touch()
     await tmux.shows("exit code 0")
-
-
-async def test_a_console_leaves_by_itself_when_the_job_has_ended(tmux: Tmux, user: User) -> None:
-    script = user.script("x = 1\n")
-    run(tmux, user, 2, script)
-    await ready(tmux, "2 stopped")
-    tmux.line("cast all c")
-    screen = await tmux.shows("exit code 0")
-    assert "all ranks are gone" in screen
+    assert "all ranks are gone" in tmux.history(), "the console has left by itself"

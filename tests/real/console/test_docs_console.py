@@ -7,20 +7,15 @@ import shutil
 import pytest
 
 from tests.support.clients.console_pages import ROOT, announced, answer, answered, typed_lines
-from tests.support.clients.consoles import PipedConsole
+from tests.support.clients.consoles import console_of_job
 from tests.support.processes.commands import User
-from tests.support.processes.run_command import run_words
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(120)]
 
 
 async def test_every_line_of_the_page(user: User) -> None:
     shutil.copy(ROOT / "examples/data_parallel.py", user.folder)
-    words = run_words("--console", "data_parallel.py", "--seconds", "0", n=4)
-    run = await user.start(*words, piped=True)
-    console = PipedConsole(run)
-    while "4 stopped" not in await console.does("list"):
-        await console.sees("stopped at")
+    run, console = await console_of_job(user, "data_parallel.py", "--seconds", "0", n=4)
     for line, shown in typed_lines("docs/console.md"):
         said = answer(await console.does(line), user.folder)
         assert answered(said) == answered(shown), line

@@ -22,11 +22,10 @@ from tests.support.clients.console_pages import (
     blocks,
     typed_in,
 )
-from tests.support.clients.consoles import PipedConsole
+from tests.support.clients.consoles import PipedConsole, console_of_job
 from tests.support.processes.commands import Command, User
 from tests.support.processes.launchers import LAUNCH
 from tests.support.processes.proc_net import free_ports
-from tests.support.processes.run_command import run_words
 from tests.support.processes.waiting import until
 
 pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.timeout(120)]
@@ -79,11 +78,7 @@ async def left(console: PipedConsole, command: Command) -> None:
 
 
 async def test_run(user: User, job: dict[str, str]) -> None:
-    words = run_words("--console", "data_parallel.py", "--seconds", "0", n=RANKS)
-    run = await user.start(*words, piped=True)
-    console = PipedConsole(run)
-    while "4 stopped" not in await console.does("list"):
-        await console.sees("stopped at")
+    run, console = await console_of_job(user, "data_parallel.py", "--seconds", "0", n=RANKS)
     await types(console, typed_in(RUN), user.folder)
     await left(console, run)
 

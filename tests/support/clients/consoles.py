@@ -9,7 +9,8 @@ from contextlib import asynccontextmanager
 from dap_mux.frontends.console.console import Console
 from dap_mux.frontends.console.screen import PlainScreen
 from dap_mux.frontends.console.session_client import BreakpointsByPath, SessionClient
-from tests.support.processes.commands import LIMIT, Command
+from tests.support.processes.commands import LIMIT, Command, User
+from tests.support.processes.run_command import run_words
 from tests.support.session import Session
 
 
@@ -59,6 +60,15 @@ class PipedConsole:
         assert line, f"ended before {words!r}: {self.said}{self._command.err}"
         self.said += line
         return line
+
+
+async def console_of_job(user: User, *words: str, n: int) -> tuple[Command, PipedConsole]:
+    """`run --console` by pipe, whose ranks all stand at their first line."""
+    run = await user.start(*run_words("--console", *words, n=n), piped=True)
+    console = PipedConsole(run)
+    while f"{n} stopped" not in await console.does("list"):
+        await console.sees("stopped at")
+    return run, console
 
 
 @asynccontextmanager
