@@ -11,7 +11,7 @@ from dap_mux.engine.breakpoints.edits import BreakpointEdits, where
 from dap_mux.engine.breakpoints.merge import CONDITION, HIT, Breakpoint, Temporary
 from dap_mux.engine.breakpoints.store import FUNCTIONS, Place
 from dap_mux.engine.messages.to_ranks import Join
-from dap_mux.engine.pdb.command import Invocation, Run, selected
+from dap_mux.engine.pdb.command import FILE_LINE, Invocation, Run, selected
 from dap_mux.engine.state.rank import Rank
 from dap_mux.engine.values.replies import Answer, ReplyCollector
 from dap_mux.pure.errors import UsageError
@@ -25,7 +25,6 @@ OBSERVER: Final = (
 NOT_BOTH: Final = "debugpy supports a condition or a hit count, not both: clear the other first"
 UNKNOWN_FILE: Final = "file {!r} is not known here yet: give its full path"
 WAITING: Final = " (once it is attached)"
-_FILE_LINE: Final = re.compile(r"(?P<file>.+):\s*(?P<line>\d+)")
 _FUNCTION: Final = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 
 
@@ -75,7 +74,7 @@ class BreakpointCommands:
             if frame is None:
                 return f"is {rank.state}: a line without a file needs a stopped rank"
             return frame.path, int(location)
-        match = _FILE_LINE.fullmatch(location)
+        match = FILE_LINE.fullmatch(location)
         if match is None:
             return FUNCTIONS, 0
         file = match["file"].strip()
@@ -244,7 +243,7 @@ class BreakpointCommands:
     def _chosen(self, invocation: Invocation, argument: str) -> list[tuple[Place, Breakpoint]]:
         """Return the breakpoints that are meant: by number, by place, or all of this client's."""
         mine = [(p, item) for p, item in self._edits.items() if item.client == invocation.client.id]
-        match = _FILE_LINE.fullmatch(argument)
+        match = FILE_LINE.fullmatch(argument)
         if match:
             line = int(match["line"])
             return [
@@ -320,7 +319,7 @@ def _check_controller(invocation: Invocation) -> None:
 
 
 def _check_location(location: str) -> None:
-    known = location.isdecimal() or _FILE_LINE.fullmatch(location)
+    known = location.isdecimal() or FILE_LINE.fullmatch(location)
     if not known and not _FUNCTION.fullmatch(location):
         raise UsageError(f"{location!r} is not FILE:LINE, a line or a function")
 

@@ -14,14 +14,7 @@ from dap_mux.engine.breakpoints.edits import BreakpointEdits
 from dap_mux.engine.messages import to_clients
 from dap_mux.engine.messages.to_ranks import Join
 from dap_mux.engine.pdb.breakpoint_commands import BreakpointCommands
-from dap_mux.engine.pdb.command import (
-    Invocation,
-    Parsed,
-    PdbExpressions,
-    Places,
-    Run,
-    read,
-)
+from dap_mux.engine.pdb.command import Invocation, Parsed, Run, read
 from dap_mux.engine.pdb.step_commands import StepCommands
 from dap_mux.engine.pdb.value_commands import Displays, ValueCommands
 from dap_mux.engine.state.client import ClientRequest
@@ -56,12 +49,12 @@ class Cast:
     ) -> None:
         self._core = core
         self._meshes = meshes
+        self._fan_out = fan_out
         self._stop_waiters = stop_waiters
-        expressions = PdbExpressions(core.injected["pdb_views"])
-        places, displays = Places(fan_out, expressions), Displays(fan_out)
+        displays = Displays()
         self._commands: Mapping[str, Run] = {
-            **ValueCommands(fan_out, expressions, places, displays).commands,
-            **StepCommands(core, fan_out, stop_waiters, control, edits, places, displays).commands,
+            **ValueCommands(displays).commands,
+            **StepCommands(stop_waiters, control, edits, displays).commands,
             **BreakpointCommands(edits).commands,
         }
 
@@ -81,7 +74,7 @@ class Cast:
     ) -> None:
         then = partial(self._answer, request)
         invocation = Invocation(
-            self._core, request.client, ranks, parsed.command, parsed.argument, timeout, then
+            self._core, self._fan_out, request.client, ranks, *parsed, timeout, then
         )
         self._when_settled(invocation, partial(self._carry_out, request, invocation))
 

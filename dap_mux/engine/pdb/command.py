@@ -7,8 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Final, NamedTuple, TypeAlias
 
-from msgspec import Struct
-
 from dap_mux.engine.state.client import Client
 from dap_mux.engine.state.rank import Frame, Rank, Stop
 from dap_mux.engine.state.session import SessionState
@@ -51,6 +49,7 @@ INSTEAD_OF: Final = {
     "quit": "q", "exit": "q", "EOF": "q",
 }  # fmt: skip
 
+FILE_LINE: Final = re.compile(r"(?P<file>.+):\s*(?P<line>\d+)")
 _COMMAND: Final = re.compile(r"(?P<command>[A-Za-z]+)(?:\s+(?P<argument>.*))?\Z", re.DOTALL)
 _ASSIGNED: Final = re.compile(r"([-+*/%&|^@]|//|\*\*|<<|>>)?=(?!=)|:=")
 
@@ -90,34 +89,31 @@ def help_text() -> str:
 LINE_TIMEOUT: Final = 1.0  # s; a place without its line's text is worth telling too
 
 
-class Places(Struct, eq=False):
-    """Tells places; a line's text that no stop has told is asked of one rank, for all there."""
+def tell_places(
+    invocation: Invocation,
+    collector: ReplyCollector,
+    ranks: Sequence[Rank],
+    more: Mapping[RankId, str] | None = None,
+) -> None:
+    """Answer for each rank with the place of its selected frame; `more` goes below it.
 
-    _fan_out: FanOutEvaluator
-    expressions: PdbExpressions
-
-    def tell(
-        self,
-        collector: ReplyCollector,
-        ranks: Sequence[Rank],
-        more: Mapping[RankId, str] | None = None,
-    ) -> None:
-        """Answer for each rank with the place of its selected frame; `more` goes below it."""
-        groups: dict[Frame, list[Rank]] = {}
-        for rank in ranks:
-            frame = selected(rank)
-            if frame is None:
-                collector.fail(rank.rank_id, "it has run on meanwhile")
-            else:
-                groups.setdefault(frame, []).append(rank)
-        for frame, members in groups.items():
-            told = partial(_told, collector, frame, members, more or {})
-            known = _line_text(members[0])
-            if known is not None:
-                told(known)
-                continue
-            text = self.expressions.line_text(frame.line)
-            self._fan_out.evaluate(members[:1], text, partial(_heard, told), LINE_TIMEOUT, raw=True)
+    A line's text that no stop has told is asked of one rank, for all there.
+    """
+    groups: dict[Frame, list[Rank]] = {}
+    for rank in ranks:
+        frame = selected(rank)
+        if frame is None:
+            collector.fail(rank.rank_id, "it has run on meanwhile")
+        else:
+            groups.setdefault(frame, []).append(rank)
+    for frame, members in groups.items():
+        told = partial(_told, collector, frame, members, more or {})
+        known = _line_text(members[0])
+        if known is not None:
+            told(known)
+            continue
+        text, heard = invocation.view("line_text", frame.line), partial(_heard, told)
+        invocation.fan_out.evaluate(members[:1], text, heard, LINE_TIMEOUT, raw=True)
 
 
 def _line_text(rank: Rank) -> str | None:
@@ -162,39 +158,6 @@ def stack(stop: Stop) -> str:
     )
 
 
-# What pdb's commands evaluate in a stopped rank: functions of `injected.pdb_views`.
-
-
-class PdbExpressions(Struct, eq=False):
-    """One for each function; `source`: that of `injected.pdb_views`."""
-
-    _source: str
-
-    def arguments(self) -> str:
-        """`a`."""
-        return call(self._source, "arguments")
-
-    def long_list(self, current: int) -> str:
-        """`ll`; `current` is the line that the frame is at."""
-        return call(self._source, "long_list", str(current))
-
-    def list_lines(self, first: int, last: int, current: int) -> str:
-        """`l`; `first` and `last` are clipped to the file."""
-        return call(self._source, "list_lines", str(first), str(last), str(current))
-
-    def line_text(self, line: int) -> str:
-        """One line of the frame's file."""
-        return call(self._source, "line_text", str(line))
-
-    def lines_from(self, first: int) -> str:
-        """The numbers of the lines of the frame's function, `first` and later."""
-        return call(self._source, "lines_from", str(first))
-
-    def of_value(self, command: str, expression: str) -> str:
-        """`pp`, `source` and `whatis`."""
-        return call(self._source, command, f"({expression}\n)")
-
-
 RUNNING = "running"
 
 
@@ -205,12 +168,23 @@ class Invocation(NamedTuple):
     """
 
     core: SessionState
+    fan_out: FanOutEvaluator
     client: Client
     ranks: list[Rank]
     command: str
     argument: str
     timeout: float
     then: Callable[[Answers], None]
+
+    def view(self, function: str, *arguments: object) -> str:
+        """Return what a stopped rank evaluates: a function of `injected.pdb_views`, called."""
+        return call(self.core.injected["pdb_views"], function, *map(str, arguments))
+
+    def answer(self, text: Callable[[Rank], str]) -> None:
+        """Answer for each rank at once."""
+        collector = self.collector()
+        for rank in self.ranks:
+            collector.answer(rank.rank_id, Answer(text(rank)))
 
     def collector(self) -> ReplyCollector:
         """Wait for an answer of every rank."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from functools import partial
 from typing import Final
@@ -15,19 +14,18 @@ from dap_mux.engine.breakpoints.sync import OWN
 from dap_mux.engine.messages import to_ranks
 from dap_mux.engine.messages.to_ranks import Join
 from dap_mux.engine.pdb.command import (
+    FILE_LINE,
     LINE_TIMEOUT,
     RUNNING,
     Invocation,
-    Places,
     Run,
     problem_of,
     stands,
+    tell_places,
 )
 from dap_mux.engine.pdb.value_commands import Displays
 from dap_mux.engine.state.rank import Rank, Reply, Stop
-from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.stops.control import Control, StopWaiters, held
-from dap_mux.engine.values.fan_out import FanOutEvaluator
 from dap_mux.engine.values.replies import Answer, Answers, ReplyCollector, in_one_line
 from dap_mux.pure.errors import UsageError
 from dap_mux.pure.pathmap import is_windows
@@ -37,7 +35,6 @@ from dap_mux.pure.rank_sets import RankId
 
 # `unt FILE:LINE`: each rank named runs on to that line, wherever it is now.
 
-PLACE: Final = re.compile(r"(?P<file>.+):\s*(?P<line>\d+)")
 HELD: Final = (
     "is held at an uncaught exception, and ends when it runs on: name it alone, or use `release`"
 )
@@ -48,7 +45,7 @@ _LIMIT: Final = 5.0  # s
 
 def place_of(invocation: Invocation) -> tuple[str, int] | None:
     """Return the file and line of an argument, None where it names no file. Raises UsageError."""
-    match = PLACE.fullmatch(invocation.argument)
+    match = FILE_LINE.fullmatch(invocation.argument)
     if match is None:
         return None
     file = match["file"].strip()
@@ -70,21 +67,11 @@ class RunTo:
         self._path = path
         self._limit = min(_LIMIT, invocation.timeout * 0.9)
         self._collector = invocation.collector()
-        ready = [rank for rank in invocation.ranks if self._may(invocation, rank)]
+        ready = _resumable(invocation, self._collector)
         self._stops = {rank.id: rank.stop for rank in ready}
         if ready:
             item = edits.make(OWN, path, {"line": line}, ready, "stop")
             edits.send(path, ready, partial(self._in_place, item, ready), self._limit)
-
-    def _may(self, invocation: Invocation, rank: Rank) -> bool:
-        alone = len(invocation.ranks) == 1
-        if not rank.phase.live:
-            self._collector.fail(rank.rank_id, problem_of(rank, invocation.command))
-        elif held(rank) and not alone:
-            self._collector.fail(rank.rank_id, HELD)
-        else:
-            return True
-        return False
 
     def _in_place(self, item: Breakpoint, ranks: list[Rank]) -> None:
         there = [rank for rank in ranks if self._has_stopped(rank)]
@@ -113,12 +100,9 @@ class RunTo:
 class StepCommands(Struct, eq=False):
     """Commands after which a rank stands elsewhere."""
 
-    core: SessionState
-    fan_out: FanOutEvaluator
     stop_waiters: StopWaiters
     control: Control
     edits: BreakpointEdits
-    places: Places
     _displays: Displays
 
     @property
@@ -137,15 +121,9 @@ class StepCommands(Struct, eq=False):
     def _continue(self, invocation: Invocation) -> None:
         _no_argument(invocation)
         collector = invocation.collector()
-        ready = []
-        for rank in invocation.ranks:
-            if not rank.phase.live:
-                collector.fail(rank.rank_id, problem_of(rank, invocation.command))
-            elif len(invocation.ranks) > 1 and held(rank):
-                collector.fail(rank.rank_id, HELD)
-            else:
-                ready.append(rank)
-                collector.answer(rank.rank_id, Answer(RUNNING))
+        ready = _resumable(invocation, collector)
+        for rank in ready:
+            collector.answer(rank.rank_id, Answer(RUNNING))
         self.control.client_events.resumed(self.control.resume(ready))
 
     def _pause(self, invocation: Invocation) -> None:
@@ -183,8 +161,21 @@ class StepCommands(Struct, eq=False):
     def tell(self, invocation: Invocation, collector: ReplyCollector, ranks: list[Rank]) -> None:
         """Answer with the places of these ranks, and what they display."""
         if ranks:
-            told = partial(self.places.tell, collector, ranks)
+            told = partial(tell_places, invocation, collector, ranks)
             self._displays.look(invocation, ranks, LINE_TIMEOUT, told)
+
+
+def _resumable(invocation: Invocation, collector: ReplyCollector) -> list[Rank]:
+    """Return the ranks that can be let run; the others fail, each with the reason."""
+    ready = []
+    for rank in invocation.ranks:
+        if not rank.phase.live:
+            collector.fail(rank.rank_id, problem_of(rank, invocation.command))
+        elif len(invocation.ranks) > 1 and held(rank):
+            collector.fail(rank.rank_id, HELD)
+        else:
+            ready.append(rank)
+    return ready
 
 
 def _no_argument(invocation: Invocation) -> None:
@@ -201,18 +192,19 @@ class _Until:
 
     def __init__(self, steps: StepCommands, invocation: Invocation, line: int) -> None:
         self._steps = steps
+        self._invocation = invocation
         self._line = line
         self._moving = _Moving(steps, invocation)
         self._limit = min(LINE_TIMEOUT, invocation.timeout / 2)
         ranks = invocation.stopped(self._moving.collector)
         self._ranks = {rank.rank_id: rank for rank in ranks}
-        steps.fan_out.evaluate(ranks, self._text, self._found, self._limit, raw=True)
+        invocation.fan_out.evaluate(ranks, self._text, self._found, self._limit, raw=True)
 
     def _text(self, rank: Rank) -> str:
         assert rank.stop is not None
         assert rank.stop.frames
         first = self._line or rank.stop.frames[0].line + 1
-        return self._steps.places.expressions.lines_from(first)
+        return self._invocation.view("lines_from", first)
 
     def _found(self, answers: Answers) -> None:
         places: dict[tuple[str, str], list[Rank]] = {}
@@ -224,7 +216,7 @@ class _Until:
                 path = rank.stop.frames[0].path
                 places.setdefault((path, answer.value), []).append(rank)
         ready = [rank for ranks in places.values() for rank in ranks]
-        join = Join(self._steps.core, places, lambda _: self._moving.step("stepOut", ready))
+        join = Join(self._invocation.core, places, lambda _: self._moving.step("stepOut", ready))
         for (path, lines), ranks in places.items():
             for line in lines.split():
                 self._steps.edits.make(OWN, path, {"line": int(line)}, ranks, "stop")
@@ -269,7 +261,7 @@ class _Moving:
             assert rank.stop.frames
             where: Body = {"source": {"path": rank.stop.frames[0].path}, "line": line}
             then = partial(self._target, rank, rank.stop, line)
-            to_ranks.ask_for(self._steps.core, rank, "gotoTargets", where, GotoTargets, then)
+            to_ranks.ask_for(self._invocation.core, rank, "gotoTargets", where, GotoTargets, then)
 
     def _target(
         self, rank: Rank, stop: Stop, line: int, said: GotoTargets | None, reply: Reply
@@ -279,12 +271,12 @@ class _Moving:
             self._gone(rank, reply.problem or f"no line {line} to jump to")
             return
         target = {"threadId": stop.thread, "targetId": found[0].id}
-        to_ranks.ask(self._steps.core, rank, "goto", target, partial(self._heard, rank))
+        to_ranks.ask(self._invocation.core, rank, "goto", target, partial(self._heard, rank))
 
     # Places of ranks
 
     def _watch(self, ranks: list[Rank]) -> None:
-        core = self._steps.core
+        core = self._invocation.core
         for rank in ranks:
             self._steps.stop_waiters.wait(rank, self._arrive, rank.stop)
         moment = min(core.settings.step_grace, self._invocation.timeout / 2)

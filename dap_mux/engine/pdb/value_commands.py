@@ -12,16 +12,15 @@ from msgspec import Struct
 from dap_mux.engine.messages.to_ranks import Join
 from dap_mux.engine.pdb.command import (
     Invocation,
-    PdbExpressions,
-    Places,
     Run,
     help_text,
     selected,
     stack,
+    tell_places,
 )
 from dap_mux.engine.state.client import Client
 from dap_mux.engine.state.rank import Rank
-from dap_mux.engine.values.fan_out import FanOutEvaluator
+from dap_mux.engine.values.fan_out import Text
 from dap_mux.engine.values.replies import Answer, Answers
 from dap_mux.pure.errors import UsageError
 from dap_mux.pure.rank_sets import RankId
@@ -36,9 +35,6 @@ STATEMENT: Final = "is running: a statement needs a stopped rank, an expression 
 class ValueCommands(Struct, eq=False):
     """Commands that change nothing but which frame is selected."""
 
-    _fan_out: FanOutEvaluator
-    _expressions: PdbExpressions
-    _places: Places
     _displays: Displays
 
     @property
@@ -73,27 +69,20 @@ class ValueCommands(Struct, eq=False):
         self._ask(invocation, _needed(invocation))
 
     def _of_value(self, invocation: Invocation) -> None:
-        text = self._expressions.of_value(invocation.command, _needed(invocation))
-        self._ask_frame(invocation, lambda rank: text)
+        text = invocation.view(invocation.command, f"({_needed(invocation)}\n)")
+        self._ask_frame(invocation, text)
 
     def _arguments(self, invocation: Invocation) -> None:
-        self._ask_frame(invocation, lambda rank: self._expressions.arguments())
+        self._ask_frame(invocation, invocation.view("arguments"))
 
     def _ask(self, invocation: Invocation, text: str, *, stopped_only: str = "") -> None:
-        self._fan_out.evaluate(
-            invocation.ranks, text, invocation.then, invocation.timeout, stopped_only=stopped_only
-        )
+        ranks, then, limit = invocation.ranks, invocation.then, invocation.timeout
+        invocation.fan_out.evaluate(ranks, text, then, limit, stopped_only=stopped_only)
 
-    def _ask_frame(self, invocation: Invocation, text: Callable[[Rank], str]) -> None:
+    def _ask_frame(self, invocation: Invocation, text: Text) -> None:
         only = NEEDS_FRAME.format(invocation.command)
-        self._fan_out.evaluate(
-            invocation.ranks,
-            text,
-            partial(_untyped, invocation),
-            invocation.timeout,
-            raw=True,
-            stopped_only=only,
-        )
+        ranks, then, limit = invocation.ranks, partial(_untyped, invocation), invocation.timeout
+        invocation.fan_out.evaluate(ranks, text, then, limit, raw=True, stopped_only=only)
 
     # Source
 
@@ -105,12 +94,12 @@ class ValueCommands(Struct, eq=False):
             start = first or max(line - CONTEXT_LINES, 1)
             end = last or start + LISTED_LINES - 1
             end = start + end if end < start else end  # a count, as in pdb
-            return self._expressions.list_lines(start, end, line)
+            return invocation.view("list_lines", start, end, line)
 
         self._ask_frame(invocation, text)
 
     def _long_list(self, invocation: Invocation) -> None:
-        self._ask_frame(invocation, lambda rank: self._expressions.long_list(_line(rank)))
+        self._ask_frame(invocation, lambda rank: invocation.view("long_list", _line(rank)))
 
     # The stack
 
@@ -134,7 +123,7 @@ class ValueCommands(Struct, eq=False):
             else:
                 rank.stop.selected = index
                 moved.append(rank)
-        self._places.tell(collector, moved)
+        tell_places(invocation, collector, moved)
 
     # Displays
 
@@ -142,15 +131,10 @@ class ValueCommands(Struct, eq=False):
         if invocation.argument:
             only = NEEDS_FRAME.format(invocation.command)
             then = partial(self._displays.add, invocation)
-            self._fan_out.evaluate(
-                invocation.ranks, invocation.argument, then, invocation.timeout, stopped_only=only
-            )
+            ranks, text, limit = invocation.ranks, invocation.argument, invocation.timeout
+            invocation.fan_out.evaluate(ranks, text, then, limit, stopped_only=only)
             return
-        collector = invocation.collector()
-        for rank in invocation.ranks:
-            collector.answer(
-                rank.rank_id, Answer(self._displays.listed(invocation.client, rank.rank_id))
-            )
+        invocation.answer(lambda rank: self._displays.listed(invocation.client, rank.rank_id))
 
     def _undisplay(self, invocation: Invocation) -> None:
         collector = invocation.collector()
@@ -162,9 +146,7 @@ class ValueCommands(Struct, eq=False):
                 collector.answer(rank.rank_id, Answer(left))
 
     def _help(self, invocation: Invocation) -> None:
-        collector = invocation.collector()
-        for rank in invocation.ranks:
-            collector.answer(rank.rank_id, Answer(help_text()))
+        invocation.answer(lambda _: help_text())
 
 
 MAX_DISPLAYS: Final = 100  # of one client in one rank
@@ -173,8 +155,7 @@ MAX_DISPLAYS: Final = 100  # of one client in one rank
 class Displays:
     """What `display` shows after each step of a rank, client by client, with the last value."""
 
-    def __init__(self, fan_out: FanOutEvaluator) -> None:
-        self._fan_out = fan_out
+    def __init__(self) -> None:
         self._shown: WeakKeyDictionary[Client, dict[RankId, dict[str, str]]] = WeakKeyDictionary()
 
     def add(self, invocation: Invocation, answers: Answers) -> None:
@@ -229,7 +210,7 @@ class Displays:
             join.arrive(text)
 
         for text, members in texts.items():
-            self._fan_out.evaluate(members, text, partial(looked, text), timeout)
+            invocation.fan_out.evaluate(members, text, partial(looked, text), timeout)
 
 
 def _change(shown: dict[str, str], text: str, value: str) -> str:

@@ -15,9 +15,9 @@ from typing import Any, Final
 import pytest
 
 from dap_mux.client import DapClient, RequestFailed
-from dap_mux.engine.pdb.command import PdbExpressions
 from dap_mux.engine.ranks.patching import YES, attach_expression
 from dap_mux.engine.values.fan_out import RAW
+from dap_mux.pure.remote import call
 from dap_mux.rank.in_process import SESSION
 from dap_mux.rank.own_port import SERVED
 from tests.support.fake_rank.injected_calls import INJECTED
@@ -243,7 +243,7 @@ async def a_step_is_brief_once_patched(bench: Bench) -> None:
         assert stop["stackFrames"] == frames
         (row,) = (await bench.client.request("threads"))["threads"]
         assert (stop["threadId"], stop["threadName"]) == (row["id"], row["name"])
-        line = PdbExpressions(INJECTED["pdb_views"]).line_text(frames[0]["line"])
+        line = call(INJECTED["pdb_views"], "line_text", str(frames[0]["line"]))
         asked = {"expression": line, "frameId": frames[0]["id"], "context": "watch", **RAW}
         assert stop["lineText"] == (await bench.client.request("evaluate", asked))["result"]
     assert "continued" not in [event["event"] for event in bench.client.events]
