@@ -56,7 +56,7 @@ class DifferBreakpoints(Struct, eq=False):
         )
         more = f"; {len(found) - MAX_VALUES} more" if len(found) > MAX_VALUES else ""
         self._barriers.stop(round, f"{item.compared}, {shown}{more}", found[0][0])
-        to_clients.say(self._core, "important", f"differ: {item.compared}: {shown}{more}")
+        to_clients.say(self._core, f"differ: {item.compared}: {shown}{more}", "important")
 
     def _differences(
         self, texts: dict[RankId, str], differ: Differ
@@ -124,7 +124,7 @@ class MissingRanks(Struct, eq=False):
             f"{round} at {place} for {seconds:g} s; missing: {where}; "
             f"`cast {waiting} c` lets those that wait run on"
         )
-        to_clients.say(self._core, "important", text)
+        to_clients.say(self._core, text, "important")
 
     def _place(self, rank: Rank, told: Told) -> str:
         if not rank.phase.live:

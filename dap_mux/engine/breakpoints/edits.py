@@ -147,7 +147,7 @@ class BreakpointEdits(Struct, eq=False):
         on = f" on ranks {ranks}" if ranks else ""
         for client in self._core.controllers():
             if client.id != item.client:
-                to_clients.say_to(self._core, client, "console", f"another client {what}{on}")
+                to_clients.say_to(self._core, client, f"another client {what}{on}")
 
 
 def where(place: Place, item: Breakpoint) -> str:

@@ -59,7 +59,7 @@ def enable(core: SessionState, rank: Rank, then: Callable[[], None]) -> None:
             name = label([rank.id], core.default_group())
             why = reply.problem.strip().rpartition("\n")[2]
             core.warn("rank", f"stops at barriers by itself: {reply.problem}", rank)
-            to_clients.say(core, "important", f"rank {name} stops at barriers by itself: {why}")
+            to_clients.say(core, f"rank {name} stops at barriers by itself: {why}", "important")
             core.touch(rank)
         connection.waits = True
         sends, connection.until_it_waits = connection.until_it_waits, []

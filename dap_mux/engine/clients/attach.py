@@ -248,7 +248,7 @@ class ClientAttach(Struct, eq=False):
         redirects = {"redirectOutput": core.settings.redirect_output}
         text = differences(client.arguments, {**redirects, **self._set_up_by, **ours})
         if text:
-            to_clients.say_to(core, client, "console", text)
+            to_clients.say_to(core, client, text)
 
     def configuration_done(self, request: ClientRequest) -> None:
         """`configurationDone`: the ranks may run on; answers `attach` too."""

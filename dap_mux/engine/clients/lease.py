@@ -112,12 +112,10 @@ class Lease(Struct, eq=False):
         """Tell every controller, but for this one."""
         for client in self._core.controllers():
             if client is not but:
-                to_clients.say_to(self._core, client, "console", text)
+                to_clients.say_to(self._core, client, text)
 
     def _tell(self) -> None:
-        for client in list(self._core.clients.values()):
-            if EVENT in client.events:
-                to_clients.send_event(self._core, client, EVENT, self._body())
+        to_clients.send_to_listeners(self._core, EVENT, self._body())
 
 
 def _name(client: Client) -> str:

@@ -15,7 +15,7 @@ from dap_mux.engine.state.rank import Rank
 from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.state.threads import named
 from dap_mux.engine.values.meshes import Meshes
-from dap_mux.pure.insight.compare import most_first
+from dap_mux.pure.insight.compare import by_message, most_first
 from dap_mux.pure.protocol.messages import Body
 from dap_mux.pure.protocol.types import CommArguments
 from dap_mux.pure.protocol.validation import typed
@@ -71,8 +71,8 @@ class CommModes(Struct, eq=False):
 
     def _report(self, results: Results) -> None:
         for error in self._errors(self._told(results)[1]):
-            text = f"dap-mux: rank {error['ranks']} does not watch its calls: {error['message']}\n"
-            to_clients.broadcast(self._core, "output", {"category": "important", "output": text})
+            text = f"rank {error['ranks']} does not watch its calls: {error['message']}"
+            to_clients.say(self._core, text, "important")
 
     def _told(self, results: Results) -> tuple[dict[RankId, str], dict[RankId, str]]:
         """Return the modes of ranks, and what has kept others from theirs."""
@@ -87,5 +87,4 @@ class CommModes(Struct, eq=False):
         return modes, problems
 
     def _errors(self, problems: Mapping[RankId, str]) -> list[Body]:
-        found = most_first(problems)
-        return [{"ranks": named(self._core, ranks), "message": text} for text, ranks in found]
+        return by_message(problems, partial(named, self._core))

@@ -239,7 +239,8 @@ class CollectiveTimeouts(Struct, eq=False):
             if warning.kind in TOLD_ONCE and not warning.urgent:
                 self._tell_once(warning.kind, warning.text)
             else:
-                self._tell(warning.text, urgent=warning.urgent)
+                category = "important" if warning.urgent else "console"
+                to_clients.say(self._core, warning.text, category)
         self._remind(found)
 
     def _remind(self, found: list[TimeoutWarning]) -> None:
@@ -258,12 +259,7 @@ class CollectiveTimeouts(Struct, eq=False):
     def _tell_once(self, kind: str, text: str) -> None:
         if kind not in self._told:
             self._told.add(kind)
-            self._tell(text, urgent=False)
-
-    def _tell(self, text: str, *, urgent: bool) -> None:
-        category = "important" if urgent else "console"
-        body = {"category": category, "output": f"dap-mux: {text}\n"}
-        to_clients.broadcast(self._core, "output", body)
+            to_clients.say(self._core, text)
 
     def _over(self) -> None:
         """No rank is stopped any more."""

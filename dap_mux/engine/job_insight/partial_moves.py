@@ -120,8 +120,7 @@ class PartialMoves:
             self._end(id)  # once is enough
             self._name(id, one.wait)
         self._told.append(_ToldSentence(set(one.waiting), frozenset(one.held)))
-        body = {"category": "console", "output": f"dap-mux: {one.sentence}\n"}
-        to_clients.broadcast(self._core, "output", body)
+        to_clients.say(self._core, one.sentence)
 
     def _tell_no_more(self, rank: Rank) -> None:
         """It does not wait, or does not stand, any more."""

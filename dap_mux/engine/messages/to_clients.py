@@ -112,18 +112,25 @@ def broadcast(core: SessionState, name: str, body: Body | None = None) -> None:
         send_event(core, client, name, payload)
 
 
-def say(core: SessionState, category: str, text: str) -> None:
-    """Print a line of ours for every configured controller."""
-    broadcast(core, "output", _line(category, text))
+def say(core: SessionState, text: str, category: str = "console") -> None:
+    """Print a line of ours at every configured controller."""
+    broadcast(core, "output", _line(text, category))
 
 
-def say_to(core: SessionState, client: Client, category: str, text: str) -> None:
-    """Print a line of ours for one client."""
-    send_event(core, client, "output", _line(category, text))
+def say_to(core: SessionState, client: Client, text: str, category: str = "console") -> None:
+    """Print a line of ours at one client."""
+    send_event(core, client, "output", _line(text, category))
 
 
-def _line(category: str, text: str) -> Body:
+def _line(text: str, category: str) -> Body:
     return {"category": category, "output": f"dap-mux: {text}\n"}
+
+
+def send_to_listeners(core: SessionState, name: str, body: Body) -> None:
+    """Send one of our own events to the clients that asked for it by their `events`."""
+    for client in list(core.clients.values()):
+        if name in client.events:
+            send_event(core, client, name, body)
 
 
 def broadcast_output(core: SessionState, body: Body) -> None:
@@ -158,7 +165,7 @@ def reads_again(core: SessionState, client: Client) -> None:
             f"({readable_size(dropped.size)}) {'was' if one else 'were'} dropped, "
             "because this client did not read them"
         )
-        say_to(core, client, "console", text)
+        say_to(core, client, text)
 
 
 def readable_size(size: float) -> str:
@@ -193,7 +200,7 @@ class Notices(Struct, eq=False):
 
     def tell(self, client: Client, text: str) -> None:
         """Tell one client."""
-        say_to(self._core, client, "stderr", text)
+        say_to(self._core, client, text, "stderr")
 
     def tell_lasting(self, client: Client) -> None:
         """Tell a client that has just attached what was said before."""
@@ -267,4 +274,4 @@ class Progress(Struct, eq=False):
         if not absent or not self._core.flow.configured:
             return
         who = fold((rank.rank_id for rank in absent), self._core.settings.default_group)
-        say(self._core, "console", f"waiting for rank {who}: {absent[0].reason}")
+        say(self._core, f"waiting for rank {who}: {absent[0].reason}")

@@ -170,6 +170,30 @@ def ask_for(
     ask(core, rank, command, arguments, decoded, timeout)
 
 
+def evaluate(
+    core: SessionState,
+    rank: Rank,
+    expression: str,
+    decode: Callable[[str], T],
+    then: OnAnswer[T],
+) -> None:
+    """Evaluate an expression of ours; `then` gets what `decode` makes of its result, as above."""
+
+    def evaluated(said: Evaluated | None, reply: Reply) -> None:
+        if said is None:
+            then(None, reply)
+            return
+        try:
+            value = decode(said.result)
+        except PeerFault as error:
+            then(None, malformed(core, rank, "evaluate", error))
+        else:
+            then(value, reply)
+
+    arguments: Body = {"expression": expression, "context": "watch"}
+    ask_for(core, rank, "evaluate", arguments, Evaluated, evaluated)
+
+
 def malformed(core: SessionState, rank: Rank, command: str, error: PeerFault) -> Reply:
     """Log that a rank's answer is not what DAP says, and return why there is none."""
     core.warn("rank", f"{MALFORMED} to {command!r}: {error}", rank)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Final
 
 from msgspec import UNSET, Struct
@@ -212,9 +213,7 @@ class AllBreakpoints:
 
     def _tell(self) -> None:
         self._timer = None
-        for client in list(self._core.clients.values()):
-            if BREAKPOINTS_EVENT in client.events:
-                to_clients.send_event(self._core, client, BREAKPOINTS_EVENT, {})
+        to_clients.send_to_listeners(self._core, BREAKPOINTS_EVENT, {})
 
 
 class SessionRequests(Struct, eq=False):
@@ -313,25 +312,19 @@ class SessionRequests(Struct, eq=False):
 
     def release(self, request: ClientRequest) -> None:
         """`release`: these ranks are detached and run on."""
-        text = typed(request.arguments, RanksArguments).ranks
-
-        def chosen(ranks: list[Rank]) -> None:
-            to_clients.respond(self._core, request)
-            for rank in ranks:
-                self._lifecycle.leave(rank, release=True)
-
-        self._meshes.choose(request, text, chosen)
+        self._each(request, partial(self._lifecycle.leave, release=True))
 
     def drop(self, request: ClientRequest) -> None:
         """`drop`: these ranks are forgotten; the rest go on without them."""
-        text = typed(request.arguments, RanksArguments).ranks
+        self._each(request, self._lifecycle.drop)
 
+    def _each(self, request: ClientRequest, act: Callable[[Rank], None]) -> None:
         def chosen(ranks: list[Rank]) -> None:
             to_clients.respond(self._core, request)
             for rank in ranks:
-                self._lifecycle.drop(rank)
+                act(rank)
 
-        self._meshes.choose(request, text, chosen)
+        self._meshes.choose(request, typed(request.arguments, RanksArguments).ranks, chosen)
 
 
 def _asked(request: ClientRequest) -> str | None:
@@ -405,9 +398,7 @@ class RanksEvent(Struct, eq=False):
             "changed": _folded(each for each in news if each),
             "counts": counts_of(self._core.ranks.values()),
         }
-        for client in list(self._core.clients.values()):
-            if RANKS_EVENT in client.events:
-                to_clients.send_event(self._core, client, RANKS_EVENT, body)
+        to_clients.send_to_listeners(self._core, RANKS_EVENT, body)
 
 
 def _has_ended(worker: Rank) -> bool:

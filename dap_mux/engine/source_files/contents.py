@@ -19,10 +19,10 @@ from dap_mux.engine.state.path_mappings import paths_of
 from dap_mux.engine.state.rank import Rank, Reply
 from dap_mux.engine.state.session import SessionState, host_of
 from dap_mux.pure import remote as probe
-from dap_mux.pure.errors import PeerFault, StaleHandle
+from dap_mux.pure.errors import StaleHandle
 from dap_mux.pure.protocol.exchange import Kind
 from dap_mux.pure.protocol.messages import Body, plain, raw
-from dap_mux.pure.protocol.rank_messages import Evaluated, SourceText
+from dap_mux.pure.protocol.rank_messages import SourceText
 from dap_mux.pure.rank_sets.world import DebuggeeId
 from dap_mux.pure.remote import call
 
@@ -156,34 +156,18 @@ class Sources:
         if rank is None:
             raise StaleHandle(f"no rank of {host} is left to read {remote.path}")
         expression = probe.read(self._core.injected["file_probe"], remote.path)
-        arguments = {"expression": expression, "context": "watch"}
-        to_ranks.ask_for(
-            self._core,
-            rank,
-            "evaluate",
-            arguments,
-            Evaluated,
-            lambda said, reply: self._read(request, rank, number, said, reply),
-        )
 
-    def _read(
-        self, request: ClientRequest, rank: Rank, number: int, said: Evaluated | None, reply: Reply
-    ) -> None:
-        if said is None:
-            to_clients.refuse(self._core, request, reply.problem)
-            return
-        try:
-            content = probe.content(said.result)
-        except PeerFault as error:
-            reply = to_ranks.malformed(self._core, rank, "evaluate", error)
-            to_clients.refuse(self._core, request, reply.problem)
-            return
-        if content.text is None:
-            path = self._remotes[number].path
-            to_clients.refuse(self._core, request, f"cannot read {path}: {content.problem}")
-            return
-        self._keep(number, content.text)
-        self._tell(request, content.text)
+        def told(content: probe.Content | None, reply: Reply) -> None:
+            if content is None:
+                to_clients.refuse(self._core, request, reply.problem)
+            elif content.text is None:
+                path = self._remotes[number].path
+                to_clients.refuse(self._core, request, f"cannot read {path}: {content.problem}")
+            else:
+                self._keep(number, content.text)
+                self._tell(request, content.text)
+
+        to_ranks.evaluate(self._core, rank, expression, probe.content, told)
 
     def _ask(self, request: ClientRequest, number: int, handle: int) -> None:
         """Ask debugpy for the text of a reference of its own. Raises `StaleHandle`."""
@@ -266,13 +250,10 @@ class CodeTexts:
     def _bring(self, rank: Rank, path: str, text: str) -> None:
         remote = paths_of(self._core, rank).to_remote(path) or path
         source = self._core.injected["missing_files"]
-        arguments = {
-            "expression": call(source, "bring", repr(remote), repr(text)),
-            "context": "watch",
-        }
+        expression = call(source, "bring", repr(remote), repr(text))
 
-        def brought(said: Evaluated | None, _: Reply) -> None:
-            if said is not None and said.result.strip("'") == DIFFERS:
+        def brought(result: str | None, _: Reply) -> None:
+            if result is not None and result.strip("'") == DIFFERS:
                 self._files.has_other_code(rank, path)
 
-        to_ranks.ask_for(self._core, rank, "evaluate", arguments, Evaluated, brought)
+        to_ranks.evaluate(self._core, rank, expression, str, brought)

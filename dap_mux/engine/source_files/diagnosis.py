@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Final, TypeAlias
 
 from msgspec import Struct
@@ -17,11 +18,9 @@ from dap_mux.engine.state.path_mappings import paths_of
 from dap_mux.engine.state.rank import Rank, Reply
 from dap_mux.engine.state.session import Listeners, SessionState, host_of
 from dap_mux.pure import remote as probe
-from dap_mux.pure.errors import PeerFault
 from dap_mux.pure.grouping import grouped
 from dap_mux.pure.pathmap import Fit, fitting
 from dap_mux.pure.protocol.messages import Body
-from dap_mux.pure.protocol.rank_messages import Evaluated
 from dap_mux.pure.rank_sets import RankId, fold
 from dap_mux.pure.rank_sets.world import DebuggeeId
 from dap_mux.pure.remote import Found
@@ -250,31 +249,18 @@ class Files:
         self._open[path] = self._open.get(path, 0) + 1
         digest = self._compared.get(path, "")
         expression = probe.look_at(self._core.injected["file_probe"], remote, digest)
-        arguments = {"expression": expression, "context": "watch"}
-        to_ranks.ask_for(
-            self._core,
-            rank,
-            "evaluate",
-            arguments,
-            Evaluated,
-            lambda said, reply: self._looked(rank, path, said, reply),
-        )
+        looked = partial(self._looked, rank, path)
+        to_ranks.evaluate(self._core, rank, expression, probe.found, looked)
 
     def _is_ours(self, rank: Rank) -> bool:
         """Whether we have started it on this machine: the same path is the same file."""
         return self._core.settings.owns_job and rank.endpoint.host.startswith(LOOPBACK)
 
-    def _looked(self, rank: Rank, path: str, said: Evaluated | None, reply: Reply) -> None:
+    def _looked(self, rank: Rank, path: str, found: Found | None, reply: Reply) -> None:
         problem = reply.problem
-        if said:
-            try:
-                found = probe.found(said.result)
-            except PeerFault as error:
-                problem = to_ranks.malformed(self._core, rank, "evaluate", error).problem
-            else:
-                known = self._found.get(rank.rank_id, Recent(0))
-                if path in known:  # else the connection has been lost since
-                    known[path] = found
+        known = self._found.get(rank.rank_id, Recent(0))
+        if found is not None and path in known:  # else the connection has been lost since
+            known[path] = found
         if problem and rank.link is not None:
             self._core.warn("rank", f"cannot compare {path}: {problem}", rank)
         self._open[path] -= 1

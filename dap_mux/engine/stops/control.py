@@ -302,7 +302,7 @@ class Control(Struct, eq=False):
         for what, ranks in refusals.items():
             who = label(sorted(ranks), self._core.default_group())
             text = f"rank{'s' if len(ranks) > 1 else ''} {who} {what}"
-            to_clients.say(self._core, "stderr", text)
+            to_clients.say(self._core, text, "stderr")
 
     def _run_deferred(self, rank: Rank, deferred: Deferred) -> None:
         """A late rank arrived where its class was told to go on from: it follows."""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from functools import cached_property
-from typing import Annotated, Any, Final
+from functools import cached_property, partial
+from typing import Annotated, Final
 
 import msgspec
 from msgspec import Meta, Struct
@@ -19,7 +18,7 @@ from dap_mux.engine.values.fan_out import FanOutEvaluator
 from dap_mux.engine.values.meshes import Meshes
 from dap_mux.engine.values.replies import Answers
 from dap_mux.pure.errors import PeerFault, UsageError
-from dap_mux.pure.insight.compare import most_first
+from dap_mux.pure.insight.compare import by_message
 from dap_mux.pure.protocol.messages import Body
 from dap_mux.pure.protocol.rank_messages import read_text
 from dap_mux.pure.protocol.types import ArrayArguments
@@ -124,27 +123,22 @@ class Arrays(Struct, eq=False, dict=True):
         self._look(request, [rank])
 
     def _look(self, request: ClientRequest, ranks: list[Rank]) -> None:
-        look = _Look(self._core, self._fan_out, self.bundle, request, ranks)
-        look.start()
+        arguments = typed(request.arguments, ArrayArguments)
+        _Look(self._core, self._fan_out, self.bundle, request, ranks, arguments).start()
 
 
-class _Look:
+class _Look(Struct, eq=False):
     """One `array`: the ranks' answers so far."""
 
-    def __init__(
-        self,
-        core: SessionState,
-        fan_out: FanOutEvaluator,
-        bundle: Bundle,
-        request: ClientRequest,
-        ranks: list[Rank],
-    ) -> None:
-        self._core, self._fan_out, self._bundle = core, fan_out, bundle
-        self._request, self._ranks = request, ranks
-        self._arguments = typed(request.arguments, ArrayArguments)
-        self._told: dict[RankId, ArrayTold] = {}
-        self._errors: dict[RankId, str] = {}
-        self._missing: set[RankId] = set()
+    _core: SessionState
+    _fan_out: FanOutEvaluator
+    _bundle: Bundle
+    _request: ClientRequest
+    _ranks: list[Rank]
+    _arguments: ArrayArguments
+    _told: dict[RankId, ArrayTold] = {}
+    _errors: dict[RankId, str] = {}
+    _missing: set[RankId] = set()
 
     @property
     def _lines(self) -> bool:
@@ -153,18 +147,14 @@ class _Look:
 
     def start(self) -> None:
         """Ask the ranks; several for their shapes at first, unless each is to be a row."""
-        if self._lines or len(self._ranks) == 1:
-            self._ask(self._ranks, cells=True)
-        else:
-            self._ask(self._ranks, cells=False)
+        self._ask(self._ranks, cells=self._lines or len(self._ranks) == 1)
 
     def _ask(self, ranks: list[Rank], *, cells: bool) -> None:
         arguments = self._arguments
-        rows = arguments.rows
         each = max(FEWEST, min(MAX_CELLS, MAX_TOTAL // max(1, len(ranks))))
         asked = {
-            "rows": None if rows == "$rank" else rows,
-            "line": rows == "$rank",
+            "rows": None if self._lines else arguments.rows,
+            "line": self._lines,
             "columns": arguments.columns,
             "at": arguments.at,
             "width": each if self._lines else MAX_CELLS,
@@ -239,7 +229,7 @@ class _Look:
         ids = sorted(known)
         parts = [self._part(id, known[id], place) for place, id in enumerate(ids)]
         rows, columns = self._axes(first.shape)
-        shape = first.shape or [1]
+        shape, label = first.shape or [1], partial(named, self._core)
         high = (
             len(parts)
             if self._lines
@@ -254,8 +244,8 @@ class _Look:
             "columns": columns,
             "extent": [high, shape[columns] if columns < len(shape) else 1],
             "parts": parts,
-            "shapes": self._by(self._told, {id: one.summary for id, one in self._told.items()}),
-            "errors": self._by(self._errors, self._errors),
+            "shapes": by_message({id: one.summary for id, one in self._told.items()}, label),
+            "errors": by_message(self._errors, label),
             "missing": named(self._core, self._missing),
         }
 
@@ -268,10 +258,6 @@ class _Look:
         part: Body = msgspec.to_builtins(told.part)
         moved = {"row": place} if self._lines else {}
         return {"ranks": named(self._core, same or [id]), **part, **moved}
-
-    def _by(self, ids: Iterable[RankId], texts: Mapping[RankId, str]) -> list[dict[str, Any]]:
-        grouped = most_first({id: texts[id] for id in ids})
-        return [{"ranks": named(self._core, ranks), "message": text} for text, ranks in grouped]
 
 
 def _read(text: str, *, cells: bool) -> ArrayTold:

@@ -20,7 +20,7 @@ from dap_mux.engine.state.threads import named, values_of
 from dap_mux.engine.stops.control import StopWaiters
 from dap_mux.engine.values.meshes import Meshes
 from dap_mux.engine.values.replies import Answers, OnAnswers, ReplyCollector
-from dap_mux.pure.insight.compare import Comparison, Tolerance, compare, most_first
+from dap_mux.pure.insight.compare import Comparison, Tolerance, by_message, compare
 from dap_mux.pure.protocol.messages import Body
 from dap_mux.pure.protocol.types import CompareArguments, ToleranceArguments
 from dap_mux.pure.protocol.validation import typed
@@ -257,9 +257,6 @@ def body_of(core: SessionState, answers: Answers, tolerance: Tolerance) -> Body:
         ],
         "statistics": msgspec.to_builtins(found.statistics),
         "outliers": named(core, found.outliers),
-        "errors": [
-            {"ranks": named(core, ranks), "message": message}
-            for message, ranks in most_first(answers.errors)
-        ],
+        "errors": by_message(answers.errors, partial(named, core)),
         "missing": named(core, answers.missing),
     }

@@ -358,8 +358,13 @@ def folded(
         }
         for value, type, ranks in groups
     ]
-    failed = [{"ranks": label(ranks), "message": text} for text, ranks in most_first(errors)]
+    failed = by_message(errors, label)
     return {"results": results, "errors": failed, "outliers": label(sorted(odd))}
+
+
+def by_message(texts: Mapping[RankId, str], label: RankLabel) -> list[dict[str, Any]]:
+    """Return each distinct text with the names of its ranks, as `most_first` has them."""
+    return [{"ranks": label(ranks), "message": text} for text, ranks in most_first(texts)]
 
 
 def most_first(texts: Mapping[RankId, str]) -> list[tuple[str, list[RankId]]]:
