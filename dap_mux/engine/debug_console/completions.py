@@ -132,10 +132,7 @@ class ConsoleCompletions(Struct, eq=False):
             targets = [*ours, *body.get("targets", [])]
             to_clients.respond(self._core, request, {"targets": targets})
 
-        inner = ClientRequest(
-            request.client, request.seq, request.command, request.arguments, reply=answered
-        )
-        self._inspector.to_owner_or_focus(inner)
+        self._inspector.to_owner_or_focus(request.inner(answered))
 
     def _of_ranks(self, request: ClientRequest, head: str, found: Hints) -> None:
         """An expression for several ranks: the first that stands still knows the names."""

@@ -38,6 +38,8 @@ from dap_mux.pure.rank_sets.world import label
 
 _QUOTED: Final = 72  # characters of an unknown command that are repeated
 OnBehalf: TypeAlias = Callable[[ClientRequest, str, Body, Callable[[Body, str], None]], None]
+Displayed: TypeAlias = "str | Body"
+"""A text, or the body of `evaluate`."""
 _WITHIN: Final = re.compile(
     r"(?P<rest>.*\S)\s+within\s+(?P<number>[0-9.]+(?:e-?[0-9]+)?)(?P<percent>%?)"
 )
@@ -66,7 +68,11 @@ class Console(Struct, eq=False):
         command.run(self, request, call.rest)
 
     def _request(
-        self, request: ClientRequest, command: str, arguments: Body, show: Callable[[Body], str]
+        self,
+        request: ClientRequest,
+        command: str,
+        arguments: Body,
+        show: Callable[[Body], Displayed],
     ) -> None:
         def answered(body: Body, problem: str) -> None:
             if problem:
@@ -76,8 +82,9 @@ class Console(Struct, eq=False):
 
         self._on_behalf(request, command, arguments, answered)
 
-    def _say(self, request: ClientRequest, text: str) -> None:
-        to_clients.respond(self._core, request, {"result": text, "variablesReference": 0})
+    def _say(self, request: ClientRequest, shown: Displayed) -> None:
+        body = {"result": shown, "variablesReference": 0} if isinstance(shown, str) else shown
+        to_clients.respond(self._core, request, body)
 
     # The commands
 
@@ -103,14 +110,10 @@ class Console(Struct, eq=False):
     def cast(self, request: ClientRequest, rest: str) -> None:
         ranks, command = split_leading(rest)
 
-        def answered(body: Body, problem: str) -> None:
-            if problem:
-                to_clients.refuse(self._core, request, problem)
-            else:
-                asked = self._values.ranks_of(ranks)
-                to_clients.respond(self._core, request, self._values.of_cast(body, asked))
+        def show(body: Body) -> Body:
+            return self._values.of_cast(body, self._values.ranks_of(ranks))
 
-        self._on_behalf(request, "cast", {"ranks": ranks, "command": command}, answered)
+        self._request(request, "cast", {"ranks": ranks, "command": command}, show)
 
     def compare(self, request: ClientRequest, rest: str) -> None:
         tolerance, within = None, _WITHIN.fullmatch(rest)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Final, NamedTuple, TypeAlias
@@ -12,11 +11,12 @@ from msgspec import Struct
 from dap_mux.engine.messages import to_clients
 from dap_mux.engine.messages.to_ranks import Join
 from dap_mux.engine.state.client import ClientRequest
+from dap_mux.engine.state.handles import Recent
 from dap_mux.engine.state.rank import Rank, Stop
 from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.state.threads import named
 from dap_mux.engine.values.fan_out import FanOutEvaluator, comparison_of
-from dap_mux.engine.values.inspect import Inspector
+from dap_mux.engine.values.inspect import Inspector, frame_of
 from dap_mux.engine.values.meshes import Meshes
 from dap_mux.engine.values.replies import Answers, handle_of
 from dap_mux.pure.errors import StaleHandle
@@ -29,7 +29,6 @@ from dap_mux.pure.insight.compare import (
     sparkline,
 )
 from dap_mux.pure.protocol.arguments import EvaluateArguments
-from dap_mux.pure.protocol.exchange import Kind
 from dap_mux.pure.protocol.messages import Body
 from dap_mux.pure.rank_sets import RankId, parse
 from dap_mux.pure.rank_values import (
@@ -64,7 +63,7 @@ class AggregateVariables:
 
     def __init__(self, core: SessionState) -> None:
         self._core = core
-        self._trees: OrderedDict[int, _Tree] = OrderedDict()
+        self._trees: Recent[int, _Tree] = Recent(MAX_TREES)
 
     def add(self, children: Iterable[Body], ranks: Iterable[Rank]) -> int:
         """Return the reference of a new tree over these ranks, 0 where it has no children."""
@@ -73,8 +72,6 @@ class AggregateVariables:
             return 0
         for reference in [number for number, tree in self._trees.items() if tree.gone()]:
             del self._trees[reference]
-        while len(self._trees) >= MAX_TREES:
-            self._trees.popitem(last=False)
         reference = self._core.handles.reserve()
         stops = tuple((rank, rank.stop) for rank in ranks if rank.stop)
         self._trees[reference] = _Tree(kept, stops)
@@ -136,8 +133,7 @@ class Values(Struct, eq=False):
         errors = [(self._fold(ranks), text) for text, ranks in most_first(answers.errors)]
         missing = self._fold(answers.missing)
         values, rest = self._grouped(answers, found.groups)
-        children = [*_named(values, rest), *_described(found.statistics), *_failed(errors)]
-        children += [_leaf(NO_ANSWER, missing)] if missing else []
+        children = _children(values, rest, found.statistics, errors, missing)
         return {"result": merged(values, errors, missing), **self._tree(children, answers)}
 
     def beside(self, rank: RankId, own: Body, answers: Answers) -> Body:
@@ -160,8 +156,7 @@ class Values(Struct, eq=False):
         values, rest = self._grouped(answers, others)
         this = RankValue(self._fold([rank]), own["result"], rank in found.outliers)
         children: list[Body] = [{"name": marked(this), "value": this.value, **_known(own)}]
-        children += [*_named(values, rest), *_described(found.statistics), *_failed(failed)]
-        children += [_leaf(NO_ANSWER, missing)] if missing else []
+        children += _children(values, rest, found.statistics, failed, missing)
         mark = f"{WARNING} " if this.outlier else ""
         line = f"{mark}{text}{SEPARATOR}{merged(values, failed, missing)}"
         return {**own, "result": line, **self._tree(children, answers)}
@@ -193,7 +188,7 @@ class Values(Struct, eq=False):
         failed = [(one["ranks"], one["message"]) for one in errors]
         values = [RankValue(one["ranks"], one["value"], one["outlier"]) for one in results]
         rest = [_known(one) for one in results]
-        children = [*_named(values, rest), *_described(found.statistics), *_failed(failed)]
+        children = _children(values, rest, found.statistics, failed)
         unfolds = len(children) > 1 or any(one["variablesReference"] for one in results)
         return {
             "result": merged(values, failed, body["missing"]),
@@ -223,16 +218,21 @@ def _leaf(name: str, value: str) -> Body:
     return {"name": name, "value": value, "variablesReference": 0}
 
 
-def _named(values: list[RankValue], rest: list[Body]) -> Iterator[Body]:
-    """Yield a child for each value, in the order of the line above them; whole values."""
-    having = zip(values, rest, strict=True)
-    for value, more in sorted(having, key=lambda one: not one[0].outlier):
-        yield {"name": marked(value), "value": value.value, **more}
-
-
-def _failed(errors: Iterable[tuple[str, str]]) -> Iterator[Body]:
-    for ranks, message in errors:
-        yield _leaf(marked(RankValue(ranks, message)), message)
+def _children(
+    values: list[RankValue],
+    rest: list[Body],
+    statistics: Statistics | None,
+    errors: Iterable[tuple[str, str]],
+    missing: str = "",
+) -> list[Body]:
+    """Return a child for each value, in the order of the line above them; whole values."""
+    having = sorted(zip(values, rest, strict=True), key=lambda one: not one[0].outlier)
+    return [
+        *({"name": marked(value), "value": value.value, **more} for value, more in having),
+        *_described(statistics),
+        *(_leaf(marked(RankValue(ranks, message)), message) for ranks, message in errors),
+        *([_leaf(NO_ANSWER, missing)] if missing else []),
+    ]
 
 
 def _described(statistics: Statistics | None) -> Iterator[Body]:
@@ -319,14 +319,10 @@ class HoverEvaluator(Struct, eq=False):
 
     def _pointed_at(self, arguments: EvaluateArguments) -> _Pointed | None:
         """Return None for a worker, which is in no rank set, and for a frame that is stale."""
-        try:
-            id, upstream_id = self._core.handles.resolve(Kind.FRAME, arguments.frameId or 0)
-        except StaleHandle:
+        shown = frame_of(self._core, arguments.frameId or 0)
+        if shown is None or shown.rank.main is not None:
             return None
-        rank = self._core.ranks[id]
-        if rank.main is not None or rank.stop is None or upstream_id not in rank.stop.frame_ids:
-            return None
-        frame = (rank.stop.frames or ())[rank.stop.frame_ids.index(upstream_id)]
+        rank, frame = shown.rank, (shown.stop.frames or ())[shown.depth]
         function = frame.path, frame.name
         mains = self._core.sorted_mains()
         beside = [one for one in mains if one is rank or _frame_of(function, one.stop) is not None]
@@ -357,10 +353,7 @@ class HoverEvaluator(Struct, eq=False):
             everywhere.append(answers)
             join.arrive("everywhere")
 
-        inner = ClientRequest(
-            request.client, request.seq, request.command, request.arguments, reply=answered
-        )
-        self._inspector.to_owner(inner)
+        self._inspector.to_owner(request.inner(answered))
         text = summarised(self._core.injected["tensor_summary"], expression)
         depth = partial(_frame_of, pointed.function)
         self._fan_out.evaluate(pointed.ranks, text, told, OTHERS_TIMEOUT_S, depth=depth)

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Final, Literal, TypeAlias, TypeVar
+from typing import Final, Literal, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from dap_mux.engine.inputs import ProcessesRead, Recorded
 from dap_mux.engine.job_insight.partial_moves import OnFound
 from dap_mux.engine.messages import to_clients
-from dap_mux.engine.messages.to_ranks import Result, gather_results
+from dap_mux.engine.messages.to_ranks import Join, Result, gather_results
 from dap_mux.engine.outputs import ReadProcesses
 from dap_mux.engine.state.client import ClientRequest
 from dap_mux.engine.state.path_mappings import paths_of
@@ -54,7 +54,6 @@ from dap_mux.pure.remote import Stacks, ask_stacks, stacks_of
 # It is sent to a rank once, as bytecode where its Python has the format of this one's.
 
 SAMPLE: Final = "'{\"sample\":%s}' % own['evidence'](own['sent'])"
-Samples: TypeAlias = "dict[DebuggeeId, Result[Sample]]"
 
 
 class InForm(msgspec.Struct, frozen=True):
@@ -111,17 +110,6 @@ def ask_evidence(
     gather_results(core, asked, lambda _: question, kind, answered, timeout)
 
 
-def take_samples(
-    core: SessionState, ranks: Iterable[Rank], then: Callable[[Samples], None], timeout: float
-) -> None:
-    """Ask each rank for a sample; `timeout` as of `ask_evidence`."""
-
-    def told(results: dict[DebuggeeId, Result[EvidenceAnswer]]) -> None:
-        then({id: (one.sample if one else None, reply) for id, (one, reply) in results.items()})
-
-    ask_evidence(core, ranks, SAMPLE, EvidenceAnswer, told, timeout)
-
-
 SILENT_AFTER_S: Final = 1.0
 """A rank that has told nothing by then is not asked again: no thread of Python's runs in it."""
 MAX_EXCEPTION: Final = 300  # characters of its text
@@ -165,30 +153,30 @@ class EvidenceGatherer(Struct, eq=False):
     def _look(self, inquiry: _Inquiry) -> None:
         """Take one sample of each rank, from inside and from outside."""
         inquiry.left -= 1
-        both = 2
+        join = Join(self._core, ("inside", "outside"), lambda _: self._looked(inquiry))
 
-        def one_is_there() -> None:
-            nonlocal both
-            both -= 1
-            if not both:
-                self._looked(inquiry)
-
-        def told(results: dict[DebuggeeId, Result[Sample]]) -> None:
-            _note(inquiry, results)
-            one_is_there()
+        def told(results: dict[DebuggeeId, Result[EvidenceAnswer]]) -> None:
+            for id, (answer, reply) in results.items():
+                if answer is None or answer.sample is None:
+                    inquiry.problems[id] = reply.problem
+                else:
+                    inquiry.samples.setdefault(id, []).append(answer.sample)
+            join.arrive("inside")
 
         def read(event: ProcessesRead) -> None:
             for identity, process in event.processes.items():
                 inquiry.processes.setdefault(identity, []).append(process)
-            one_is_there()
+            join.arrive("outside")
 
         token = self._core.number()
         self._reading[token] = read
-        self._core.out.append(ReadProcesses(token, _identities(inquiry.ranks)))
+        self._core.out.append(
+            ReadProcesses(token, tuple(filter(None, map(_process_of, inquiry.ranks))))
+        )
         asked = (
             rank for rank in inquiry.ranks if rank.phase.live and rank.id not in inquiry.problems
         )
-        take_samples(self._core, asked, told, SILENT_AFTER_S)
+        ask_evidence(self._core, asked, SAMPLE, EvidenceAnswer, told, SILENT_AFTER_S)
 
     def _looked(self, inquiry: _Inquiry) -> None:
         if inquiry.left:
@@ -226,18 +214,6 @@ def _leading(rank: Rank, sample: Sample) -> Sample:
     first = leading_threads(rank, told)[:1]
     threads = [replace(one, main=place in first) for place, one in enumerate(sample.threads)]
     return replace(sample, threads=threads)
-
-
-def _note(inquiry: _Inquiry, results: dict[DebuggeeId, Result[Sample]]) -> None:
-    for id, (sample, reply) in results.items():
-        if sample is None:
-            inquiry.problems[id] = reply.problem
-        else:
-            inquiry.samples.setdefault(id, []).append(sample)
-
-
-def _identities(ranks: Iterable[Rank]) -> tuple[str, ...]:
-    return tuple(filter(None, map(_process_of, ranks)))
 
 
 def _process_of(rank: Rank) -> str:

@@ -297,3 +297,7 @@ class ClientRequest(Struct, eq=False):
     failed: bool = False  # answered with an internal error: a later answer is ignored
     # Set for requests that we make on the client's behalf: takes the body, or the error.
     reply: Final[Callable[[Body, str], None] | None] = None
+
+    def inner(self, reply: Callable[[Body, str], None]) -> ClientRequest:
+        """Return the same request as one of ours, for a part of the answer."""
+        return ClientRequest(self.client, self.seq, self.command, self.arguments, reply=reply)

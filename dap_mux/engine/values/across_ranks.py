@@ -16,9 +16,9 @@ from dap_mux.engine.state.rank import Connection, Rank, Stop
 from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.state.threads import named
 from dap_mux.engine.values.fan_out import FanOutEvaluator
-from dap_mux.engine.values.inspect import Inspector
+from dap_mux.engine.values.inspect import Inspector, ShownFrame, frame_of
 from dap_mux.engine.values.replies import Answers
-from dap_mux.pure.errors import PeerFault, StaleHandle
+from dap_mux.pure.errors import PeerFault
 from dap_mux.pure.insight.compare import (
     Comparison,
     Group,
@@ -28,7 +28,6 @@ from dap_mux.pure.insight.compare import (
     spread,
 )
 from dap_mux.pure.protocol.arguments import FrameArguments, ReferenceArguments
-from dap_mux.pure.protocol.exchange import Kind
 from dap_mux.pure.protocol.messages import Body, plain, raw
 from dap_mux.pure.protocol.rank_messages import read_text
 from dap_mux.pure.protocol.validation import typed
@@ -57,14 +56,6 @@ ShortText: TypeAlias = Annotated[str, Meta(max_length=512)]
 ShortValue: TypeAlias = tuple[ShortText, ShortText | None]
 """The text of a value, and of an array its norm."""
 ByName: TypeAlias = dict[str, dict[RankId, ShortValue]]
-
-
-class Locals(NamedTuple):
-    """A frame whose local variables a client has a reference to; `depth` 0 is the innermost."""
-
-    rank: Rank
-    stop: Stop
-    depth: int
 
 
 class Mark(NamedTuple):
@@ -99,7 +90,7 @@ class AcrossRanks(Struct, eq=False, dict=True):
     _core: SessionState
     _inspector: Inspector
     _fan_out: FanOutEvaluator
-    _frames: Recent[int, Locals] = field(default_factory=lambda: Recent(MAX_FRAMES))
+    _frames: Recent[int, ShownFrame] = field(default_factory=lambda: Recent(MAX_FRAMES))
     _casts: Recent[int, _Question] = field(default_factory=lambda: Recent(MAX_FRAMES))
     _has_code: dict[DebuggeeId, Connection] = {}
     _owes: dict[DebuggeeId, int] = {}
@@ -112,8 +103,8 @@ class AcrossRanks(Struct, eq=False, dict=True):
 
     def scopes(self, request: ClientRequest) -> None:
         """`scopes`: notes which of the references is that of the local variables."""
-        shown = self._frame(request)
-        if shown is None or self._wanted(request) == "off":
+        shown = frame_of(self._core, typed(request.arguments, FrameArguments).frameId)
+        if shown is None or shown.rank.main or self._core.single or self._wanted(request) == "off":
             self._inspector.to_owner(request)
             return
 
@@ -124,7 +115,7 @@ class AcrossRanks(Struct, eq=False, dict=True):
                     self._frames[reference] = shown
             self._pass(request, body, problem)
 
-        self._ask(request, answered)
+        self._inspector.to_owner(request.inner(answered))
 
     def variables(self, request: ClientRequest) -> None:
         """`variables`: of a frame's own variables with marks where ranks differ."""
@@ -147,7 +138,7 @@ class AcrossRanks(Struct, eq=False, dict=True):
             else:
                 self._values(reference, shown, rows, told)
 
-        self._ask(request, answered)
+        self._inspector.to_owner(request.inner(answered))
 
     def plain_value(self, request: ClientRequest) -> None:
         """Take our mark off a value that somebody has edited, and sets now."""
@@ -160,26 +151,6 @@ class AcrossRanks(Struct, eq=False, dict=True):
         own = request.client.arguments.get("valuesAcrossRanks")
         return own if isinstance(own, str) else self._core.settings.values_across_ranks
 
-    def _frame(self, request: ClientRequest) -> Locals | None:
-        """Return the frame that is asked about; None for a worker's, and for one that is stale."""
-        try:
-            frame = typed(request.arguments, FrameArguments).frameId
-            id, upstream_id = self._core.handles.resolve(Kind.FRAME, frame)
-        except StaleHandle:
-            return None
-        rank = self._core.ranks[id]
-        stop = rank.stop
-        if self._core.single or rank.main is not None or stop is None:
-            return None
-        known = upstream_id in stop.frame_ids
-        return Locals(rank, stop, stop.frame_ids.index(upstream_id)) if known else None
-
-    def _ask(self, request: ClientRequest, answered: Callable[[Body, str], None]) -> None:
-        client, seq, command = request.client, request.seq, request.command
-        self._inspector.to_owner(
-            ClientRequest(client, seq, command, request.arguments, reply=answered)
-        )
-
     def _pass(self, request: ClientRequest, body: Body, problem: str) -> None:
         if problem:
             to_clients.pass_failure(self._core, request, problem)
@@ -191,7 +162,7 @@ class AcrossRanks(Struct, eq=False, dict=True):
     def _values(
         self,
         reference: int,
-        shown: Locals,
+        shown: ShownFrame,
         rows: Iterable[Body],
         then: Callable[[ByName], None],
     ) -> None:
@@ -224,7 +195,7 @@ class AcrossRanks(Struct, eq=False, dict=True):
         for rank in ranks:
             self._owes[rank.id] = rank.connection.seq
 
-    def _beside(self, shown: Locals) -> list[Rank]:
+    def _beside(self, shown: ShownFrame) -> list[Rank]:
         """Return the ranks at the frame's place, those left out that still owe an answer."""
         here = [one for one in self._core.sorted_mains() if self._is_at(one, shown.stop)]
         return here if shown.rank in here else []

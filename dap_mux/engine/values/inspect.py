@@ -6,7 +6,7 @@ import re
 from collections import deque
 from collections.abc import Mapping
 from functools import partial
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from msgspec import Raw, Struct, field
 
@@ -49,6 +49,26 @@ class _Early(Struct, eq=False):
     request: ClientRequest
     arguments: Raw
     timer: int | None = None
+
+
+class ShownFrame(NamedTuple):
+    """A frame of a stop that a client has an id of; `depth` 0 is the innermost."""
+
+    rank: Rank
+    stop: Stop
+    depth: int
+
+
+def frame_of(core: SessionState, frame: int) -> ShownFrame | None:
+    """Return the frame that a client means, None for one that is stale."""
+    try:
+        id, upstream_id = core.handles.resolve(Kind.FRAME, frame)
+    except StaleHandle:
+        return None
+    rank = core.ranks[id]
+    if rank.stop is None or upstream_id not in rank.stop.frame_ids:
+        return None
+    return ShownFrame(rank, rank.stop, rank.stop.frame_ids.index(upstream_id))
 
 
 # Ids are exchanged on the way in and out by the handle-field table; everything else in the message

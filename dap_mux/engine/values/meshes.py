@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from msgspec import Struct
 
@@ -85,9 +85,8 @@ class Meshes(Struct, eq=False):
 
     def learn(self, group: str, reports: Mapping[DebuggeeId, object]) -> None:
         """Take what ranks of a group say of their meshes, which is what holds from now on."""
-        told = _told({id[1]: report for id, report in reports.items()})
-        listed = {rank: report for rank, report in told.items() if isinstance(report, list)}
-        self._told[group] = listed
+        listed = {id[1]: each for id, each in reports.items() if isinstance(each, list)}
+        self._told[group] = _told(listed)
         self.unite(group)
 
     def learn_actor(self, group: str, number: int, mesh: list[object]) -> bool:
@@ -125,18 +124,16 @@ class Meshes(Struct, eq=False):
             self._client_events.joined(rank)
 
 
-def _told(reports: dict[int, object]) -> dict[int, object]:
+def _told(reports: dict[int, list[Any]]) -> dict[int, list[Any]]:
     """Return what ranks say, but for torch's ranks where those are the session's own."""
     kept = {
         rank: [mesh for mesh in report if mesh[:1] == [[OF_TORCH]]]
         for rank, report in reports.items()
-        if isinstance(report, list) and all(isinstance(mesh, list) for mesh in report)
+        if all(isinstance(mesh, list) for mesh in report)
     }
     if any(mesh[2:] != [[rank]] for rank, found in kept.items() for mesh in found):
         return reports
     return {
         rank: [mesh for mesh in report if mesh not in kept.get(rank, ())]
-        if isinstance(report, list)
-        else report
         for rank, report in reports.items()
     }
