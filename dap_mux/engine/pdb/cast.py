@@ -7,8 +7,10 @@ The commands are pdb's (`pdb.grammar`), mapped to DAP: `value_commands` look, `s
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import cached_property, partial
 from typing import Final
+
+from msgspec import Struct
 
 from dap_mux.engine.breakpoints.edits import BreakpointEdits
 from dap_mux.engine.messages import to_clients
@@ -35,27 +37,23 @@ from dap_mux.pure.protocol.validation import typed
 MAX_TIMEOUT_S: Final = 86_400.0
 
 
-class Cast:
+class Cast(Struct, eq=False, dict=True):
     """The engine's part that answers `cast`."""
 
-    def __init__(
-        self,
-        core: SessionState,
-        meshes: Meshes,
-        fan_out: FanOutEvaluator,
-        stop_waiters: StopWaiters,
-        control: Control,
-        edits: BreakpointEdits,
-    ) -> None:
-        self._core = core
-        self._meshes = meshes
-        self._fan_out = fan_out
-        self._stop_waiters = stop_waiters
+    _core: SessionState
+    _meshes: Meshes
+    _fan_out: FanOutEvaluator
+    _stop_waiters: StopWaiters
+    _control: Control
+    _edits: BreakpointEdits
+
+    @cached_property
+    def _commands(self) -> Mapping[str, Run]:
         displays = Displays()
-        self._commands: Mapping[str, Run] = {
+        return {
             **ValueCommands(displays).commands,
-            **StepCommands(stop_waiters, control, edits, displays).commands,
-            **BreakpointCommands(edits).commands,
+            **StepCommands(self._stop_waiters, self._control, self._edits, displays).commands,
+            **BreakpointCommands(self._edits).commands,
         }
 
     def cast(self, request: ClientRequest) -> None:

@@ -1,13 +1,16 @@
-"""Lines of logpoints: where each comes from, and which differ from what most ranks log there."""
+"""Lines of output; of logpoints, which differ from what most ranks log at their place."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple
+
+from msgspec import Struct
 
 from dap_mux.engine.state.handles import Recent
 from dap_mux.pure.insight.compare import compare
+from dap_mux.pure.protocol.messages import Body
 from dap_mux.pure.rank_sets import RankId
 from dap_mux.pure.rank_sets.world import DebuggeeId, rank_of
 
@@ -31,13 +34,23 @@ class LogPlace(NamedTuple):
     line: int
 
 
-class LogLine(Protocol):
-    """A line as it is held for output; `place` is None for what a program prints."""
+class Line(Struct):
+    """Text with its newline, or a piece that has none yet; several lines if they came as one."""
 
     ranks: list[DebuggeeId]
+    category: str
     text: str
-    place: LogPlace | None
-    outlier: bool
+    rest: Body | None = None  # other fields of the body: such a line neither folds nor merges
+    plain: bool = False  # shown as it came, without a prefix
+    final: bool = False  # its rank is gone: nothing continues it
+    size: int = 0  # of `rest`, about
+    place: LogPlace | None = None  # of a logpoint: such a line folds, and does not merge
+    outlier: bool = False
+
+    @property
+    def folds(self) -> bool:
+        """Whether an equal line of another rank is this line."""
+        return not self.final and not self.plain and (self.rest is None or self.place is not None)
 
 
 def place_of(rest: Mapping[str, Any]) -> LogPlace | None:
@@ -66,9 +79,9 @@ class Outliers:
     def __init__(self) -> None:
         self._places: Recent[LogPlace, Recent[int, _Said]] = Recent(MAX_PLACES)
 
-    def mark(self, lines: Iterable[LogLine]) -> None:
+    def mark(self, lines: Iterable[Line]) -> None:
         """Mark the lines of outliers among lines that are sent in the same moment."""
-        groups: dict[LogPlace, list[LogLine]] = {}
+        groups: dict[LogPlace, list[Line]] = {}
         for line in lines:
             if line.place is not None:
                 groups.setdefault(line.place, []).append(line)
@@ -82,7 +95,7 @@ class Outliers:
             _mark(group, texts, said)
 
 
-def _mark(group: list[LogLine], texts: list[str], said: Mapping[int, _Said]) -> None:
+def _mark(group: list[Line], texts: list[str], said: Mapping[int, _Said]) -> None:
     heard = set().union(*(each.ranks for each in said.values()))
     now = [said[hash(text)] for text in texts]
     common = [each for each in said.values() if 2 * len(each.ranks) > len(heard)]

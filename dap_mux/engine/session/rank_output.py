@@ -12,7 +12,7 @@ from typing import Final, NamedTuple, TypeAlias
 from msgspec import Struct, field
 
 from dap_mux.engine.messages import to_clients
-from dap_mux.engine.session.log_lines import LogPlace, Outliers, place_of
+from dap_mux.engine.session.log_lines import Line, LogPlace, Outliers, place_of
 from dap_mux.engine.state.path_mappings import paths_of
 from dap_mux.engine.state.rank import Rank
 from dap_mux.engine.state.session import SessionState
@@ -26,25 +26,6 @@ LINE_COST: Final = 128
 
 RAY_MARKS: Final = (":actor_name:", ":task_name:", ":job_id:")
 _RANK_COST: Final = 8
-
-
-class Line(Struct):
-    """Text with its newline, or a piece that has none yet; several lines if they came as one."""
-
-    ranks: list[DebuggeeId]
-    category: str
-    text: str
-    rest: Body | None = None  # other fields of the body: such a line neither folds nor merges
-    plain: bool = False  # shown as it came, without a prefix
-    final: bool = False  # its rank is gone: nothing continues it
-    size: int = 0  # of `rest`, about
-    place: LogPlace | None = None  # of a logpoint: such a line folds, and does not merge
-    outlier: bool = False
-
-    @property
-    def folds(self) -> bool:
-        """Whether an equal line of another rank is this line."""
-        return not self.final and not self.plain and (self.rest is None or self.place is not None)
 
 
 class LineQueue:

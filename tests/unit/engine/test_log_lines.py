@@ -5,25 +5,14 @@ from __future__ import annotations
 from typing import Final
 
 import pytest
-from msgspec import Struct
 
-from dap_mux.engine.session.log_lines import MAX_PLACES, LogPlace, Outliers, place_of
-from dap_mux.pure.rank_sets.world import DebuggeeId
+from dap_mux.engine.session.log_lines import MAX_PLACES, Line, LogPlace, Outliers, place_of
 
 HERE: Final = LogPlace("/train.py", 12)
 
 
-class Line(Struct, eq=False):
-    """A line of these ranks."""
-
-    ranks: list[DebuggeeId]
-    text: str
-    place: LogPlace | None = HERE
-    outlier: bool = False
-
-
 def line(text: str, *ranks: int, place: LogPlace | None = HERE) -> Line:
-    return Line([("job", number) for number in ranks], f"{text}\n", place)
+    return Line([("job", number) for number in ranks], "stdout", f"{text}\n", place=place)
 
 
 def marked(outliers: Outliers, *lines: Line) -> list[str]:
