@@ -80,12 +80,11 @@ def reasons(running: Session) -> list[str]:
     return given
 
 
-async def test_half_open_while_stopped(
-    network: PrivateNetwork, start_ranks: StartRanks, done: Path
-) -> None:
+async def test_half_open(network: PrivateNetwork, start_ranks: StartRanks, done: Path) -> None:
     """Lost, and why. Debugpy holds the rank stopped until it notices too, then lets it run on.
 
-    Then it is back, with its breakpoints. The others step all the while.
+    Then it is back, with its breakpoints. The others step all the while. So it is while it runs,
+    and is told something: nobody acknowledges the request, and keepalive is silent then.
     """
     async with session() as running:
         ranks = await three_near_one_far(start_ranks, running, done)
@@ -103,16 +102,10 @@ async def test_half_open_while_stopped(
         network.find(FAR)
         await driver.until(lambda entries: entries[3]["line"] == COUNT, within=60, what="back")
         assert int(await driver.value(3, "count")) >= 1
-        await driver.ends_well(ranks, done)
 
-
-async def test_half_open_while_it_is_told_something(
-    network: PrivateNetwork, start_ranks: StartRanks, done: Path
-) -> None:
-    """A request that nobody acknowledges: keepalive is silent then."""
-    async with session() as running:
-        ranks = await three_near_one_far(start_ranks, running, done)
-        driver = await (await Driver.attach(running)).live(4)
+        await driver.client.request("setBreakpoints", {"source": {"path": COUNTING}})
+        await driver.go_on()
+        await driver.states(*["running"] * 4, within=LIMIT)
         why = reasons(running)
         network.lose(FAR)
         await driver.control("pause")

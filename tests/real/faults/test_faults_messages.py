@@ -10,6 +10,7 @@ import os
 import signal
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -54,10 +55,22 @@ async def evaluate(client: DapClient, expression: str, **more: object) -> Json:
     return await asyncio.wait_for(client.send("evaluate", arguments), LIMIT)
 
 
-async def test_10_mb_from_a_rank(four: Driver) -> None:
+async def test_long_messages(four: Driver) -> None:
+    """10 MB from a rank and to it, which both arrive, and 17 MB from a client.
+
+    They close that client only; the other clients do not notice.
+    """
     await four.look(3)
     answer = await evaluate(four.client, f"'x' * {10 * MB}")
     assert len(answer["body"]["result"]) == 10 * MB
+    await steps_on(four, 0, [0, 1, 2, 3])
+    await four.look(3)
+    answer = await evaluate(four.client, f"len('{'x' * (10 * MB)}')")
+    assert answer["body"]["result"] == str(10 * MB)
+    await steps_on(four, 0, [0, 1, 2, 3])
+    other = await Driver.attach(four.session)
+    with pytest.raises(ConnectionLost):
+        await evaluate(other.client, "x" * (17 * MB))
     await steps_on(four, 0, [0, 1, 2, 3])
 
 
@@ -103,21 +116,6 @@ async def test_a_step_that_waits_as_the_connection_ends(
     await steps_on(four, 3, [3])
 
 
-async def test_10_mb_to_a_rank(four: Driver) -> None:
-    await four.look(3)
-    answer = await evaluate(four.client, f"len('{'x' * (10 * MB)}')")
-    assert answer["body"]["result"] == str(10 * MB)
-    await steps_on(four, 0, [0, 1, 2, 3])
-
-
-async def test_17_mb_from_a_client(four: Driver) -> None:
-    """It closes that client only; the other clients do not notice."""
-    other = await Driver.attach(four.session)
-    with pytest.raises(ConnectionLost):
-        await evaluate(other.client, "x" * (17 * MB))
-    await steps_on(four, 0, [0, 1, 2, 3])
-
-
 async def test_a_client_is_gone_and_comes_back(four: Driver) -> None:
     """Without a word, while all are stopped: they run on, and stop for it again when it is back."""
     running = four.session
@@ -153,30 +151,35 @@ def of_nobodys_asking(said: list[Json]) -> list[Json]:
     return [each for one in said for each in (*made_up, one)]
 
 
-@pytest.mark.parametrize("twist", [reversed_answers, twice, of_nobodys_asking])
-async def test_replies_that_are_not_as_they_should_be(
-    start_ranks: StartRanks, done: Path, twist: fake_server.Twist
-) -> None:
+async def test_replies_that_are_not_as_they_should_be(start_ranks: StartRanks, done: Path) -> None:
     """The answers that were asked for are found, the others are dropped."""
-    fake = FakeRank(3)
+    twists = {3: reversed_answers, 4: twice, 5: of_nobodys_asking}
+    fakes = {number: FakeRank(number) for number in twists}
     async with AsyncExitStack() as stack:
         ranks = await start_ranks(3, COUNTING, arguments=[str(done)])
-        port = await stack.enter_async_context(fake_server.serving(fake, twist))
-        running = await stack.enter_async_context(
-            session([*(rank.port for rank in ranks), port], settings=SETTINGS)
-        )
-        lines = {COUNTING: [COUNT], fake.program.path: [FIRST]}
+        ports = [rank.port for rank in ranks]
+        for number, fake in fakes.items():
+            serving = fake_server.serving(fake, twists[number])
+            ports.append(await stack.enter_async_context(serving))
+        running = await stack.enter_async_context(session(ports, settings=SETTINGS))
+        lines = {COUNTING: [COUNT], fakes[3].program.path: [FIRST]}
         driver = await Driver.attach(running, breakpoints=lines)
         await driver.until(lambda e: [one["line"] for one in e[:3]] == [COUNT] * 3, within=LIMIT)
-        await driver.until(lambda e: e[3]["state"] == "stopped", within=LIMIT, what="the fake one")
-        assert await driver.value(3, "loss")
+        await driver.states(*["stopped"] * 6, within=LIMIT)
+        assert all([await driver.value(number, "loss") for number in fakes])
         assert await driver.value(0, "count") == "0"
         await steps_on(driver, 0, [0, 1, 2])
-        calls = fake.program.calls
-        await driver.control("continue", 3)
-        await until(lambda: fake.program.calls > calls, within=LIMIT, what="it runs on")
-        await driver.until(lambda e: e[3]["state"] == "stopped", within=LIMIT, what="again")
+        calls = {number: fake.program.calls for number, fake in fakes.items()}
+        for number, fake in fakes.items():
+            await driver.control("continue", number)
+            ran_on = partial(ran_since, fake, calls[number])
+            await until(ran_on, within=LIMIT, what=f"rank {number} runs on")
+        await driver.states(*["stopped"] * 6, within=LIMIT)
         await driver.ends_well(ranks, done)
+
+
+def ran_since(fake: FakeRank, calls: int) -> bool:
+    return fake.program.calls > calls
 
 
 async def test_a_rank_that_holds_its_gil_in_c(start_ranks: StartRanks, done: Path) -> None:

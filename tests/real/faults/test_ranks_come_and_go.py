@@ -91,6 +91,7 @@ async def test_a_rank_that_is_not_up_yet(start_ranks: StartRanks, done: Path) ->
 
 @pytest.mark.quick
 async def test_killed_while_stopped(start_ranks: StartRanks, done: Path) -> None:
+    """Where it is the focused rank, its class' lowest rank is shown instead."""
     ranks = await four(start_ranks, done)
     async with driving(ranks, {COUNTING: [COUNT]}, stopped=COUNT) as driver:
         ranks[2].kill()
@@ -102,11 +103,6 @@ async def test_killed_while_stopped(start_ranks: StartRanks, done: Path) -> None
         await driver.states("stopped", "stopped", "exited", "stopped")
         assert not driver.events("terminated")
 
-
-async def test_the_focused_rank_is_killed(start_ranks: StartRanks, done: Path) -> None:
-    """Its class' lowest rank is shown instead."""
-    ranks = await four(start_ranks, done)
-    async with driving(ranks, {COUNTING: [COUNT]}, stopped=COUNT) as driver:
         await driver.value(3, "count")
         ranks[3].kill()
         gone = {"reason": "exited", "threadId": driver.row(3)}

@@ -119,8 +119,11 @@ class TestNoContinueToARankThatRuns:
     async def test_whatever_is_asked_while_a_pause_has_not_landed(
         self, start_ranks: StartRanks, done: Path, tmp_path: Path, kind: str
     ) -> None:
+        """The client may leave, too."""
         blocked = tmp_path / "blocked"
-        rank = await start_blocked(start_ranks, kind, done, blocked)
+        words = [kind, str(done), str(blocked)]
+        (rank,) = await start_ranks(1, BLOCKED, wait=False, arguments=words)
+        await is_blocked(blocked)
         async with driving([rank.port], live=1) as driver:
             await driver.control("pause")
             await driver.states("pausing")
@@ -138,15 +141,7 @@ class TestNoContinueToARankThatRuns:
             await driver.control("continue")
             await answers(driver)
             await is_blocked(blocked)
-            await freed(rank, done, blocked)
 
-    @pytest.mark.parametrize("kind", ["sleep", "select", "lock"])
-    async def test_leaving_while_a_pause_has_not_landed(
-        self, start_ranks: StartRanks, done: Path, tmp_path: Path, kind: str
-    ) -> None:
-        blocked = tmp_path / "blocked"
-        rank = await start_blocked(start_ranks, kind, done, blocked)
-        async with driving([rank.port], live=1) as driver:
             await driver.control("pause")
             await driver.states("pausing")
             await driver.leave()
@@ -158,18 +153,6 @@ class TestNoContinueToARankThatRuns:
             await again.leave()
             await is_blocked(blocked)
             await freed(rank, done, blocked)
-
-    async def test_leaving_while_stopped_lets_it_run_on(self, counting: Rank, done: Path) -> None:
-        async with driving([counting.port], {COUNTING: [COUNT]}) as driver:
-            await driver.states("stopped")
-            await driver.leave()
-            await ends_well(counting, done)
-
-
-async def start_blocked(start_ranks: StartRanks, kind: str, done: Path, blocked: Path) -> Rank:
-    (rank,) = await start_ranks(1, BLOCKED, wait=False, arguments=[kind, str(done), str(blocked)])
-    await is_blocked(blocked)
-    return rank
 
 
 async def is_blocked(blocked: Path) -> None:
