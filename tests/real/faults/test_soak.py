@@ -11,7 +11,8 @@ import gc
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -52,7 +53,8 @@ def results(folder: Path) -> Results:
 async def without_us(folder: Path, words: Sequence[str], *, size: int = SIZE) -> Results:
     """Run the job without any debugger, told to end from the start."""
     out, go = folder / "alone", folder / "alone.go"
-    prepare(out, go)
+    out.mkdir()
+    go.touch()
     port = str(free_ports(1))
     started = []
     for rank in range(size):
@@ -66,9 +68,19 @@ async def without_us(folder: Path, words: Sequence[str], *, size: int = SIZE) ->
     return results(out)
 
 
-def prepare(out: Path, go: Path) -> None:
+@asynccontextmanager
+async def unnoticed(
+    start_ranks: StartRanks, folder: Path, size: int = SIZE
+) -> AsyncIterator[list[Rank]]:
+    """Ranks that work alone; they end after the block, with what they write without us."""
+    wanted = await without_us(folder, ["alone"], size=size)
+    out, go = folder / "out", folder / "go"
     out.mkdir()
+    ranks = await start_ranks(size, JOB, wait=False, arguments=[str(go), str(out), "alone"])
+    yield ranks
     go.touch()
+    assert [await rank.ended(within=LIMIT) for rank in ranks] == [0] * size
+    assert results(out) == wanted
 
 
 @pytest.mark.parametrize(
@@ -84,7 +96,7 @@ async def test_nobody_notices(
     wanted = await without_us(tmp_path, words)
     assert [one["differed"] for one in wanted.values()] == [0] * SIZE
     out, go = tmp_path / "out", tmp_path / "go"
-    prepare(out, tmp_path / "unused")
+    out.mkdir()
     ranks = await start_ranks(
         SIZE,
         JOB,
@@ -94,15 +106,11 @@ async def test_nobody_notices(
     )
     files, tasks = open_files(), asyncio.all_tasks()
     killed = await soak(user, ranks, SECONDS * share, kills=bool(words))
-    prepare_end(go)
+    go.touch()
     codes = {rank.rank: await rank.ended(within=LIMIT) for rank in ranks}
     assert codes == {rank.rank: -9 if rank.rank in killed else 0 for rank in ranks}
     assert results(out) == {rank: one for rank, one in wanted.items() if rank not in killed}
     await nothing_is_left(files, tasks)
-
-
-def prepare_end(go: Path) -> None:
-    go.touch()
 
 
 async def soak(user: User, ranks: list[Rank], seconds: float, *, kills: bool) -> set[int]:

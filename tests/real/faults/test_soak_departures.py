@@ -15,12 +15,10 @@ from typing import Final
 import pytest
 
 from tests.real.driving import Driver, StartRanks
-from tests.real.faults.test_soak import JOB, results, without_us
+from tests.real.faults.test_soak import LIMIT, SIZE, unnoticed
 from tests.support.session import session
 
 SECONDS: Final = float(os.environ.get("DAP_MUX_SOAK_SECONDS", "10"))
-SIZE: Final = 4
-LIMIT: Final = 60.0  # s; not a wait
 pytestmark = [
     pytest.mark.real,
     pytest.mark.slow,
@@ -32,12 +30,12 @@ pytestmark = [
 async def test_no_rank_is_hurt(
     start_ranks: StartRanks, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    wanted = await without_us(tmp_path, ["alone"])
-    out, go = tmp_path / "out", tmp_path / "go"
-    out.mkdir()
-    ranks = await start_ranks(SIZE, JOB, wait=False, arguments=[str(go), str(out), "alone"])
-    departures, until = 0, time.monotonic() + SECONDS
-    async with session([rank.port for rank in ranks]) as running:
+    departures = 0
+    async with (
+        unnoticed(start_ranks, tmp_path) as ranks,
+        session([rank.port for rank in ranks]) as running,
+    ):
+        until = time.monotonic() + SECONDS
         while time.monotonic() < until:
             driver = await Driver.attach(running)
             await driver.live(SIZE, within=LIMIT)
@@ -49,6 +47,3 @@ async def test_no_rank_is_hurt(
     with capfd.disabled():
         print(f"\n{departures:,} departures of a rank", file=sys.stderr)
     assert departures > SIZE
-    go.touch()
-    assert [await rank.ended(within=LIMIT) for rank in ranks] == [0] * SIZE
-    assert results(out) == wanted

@@ -14,15 +14,13 @@ from typing import Final
 import pytest
 
 from tests.real.driving import StartRanks, driving
-from tests.real.faults.test_soak import JOB, results, without_us
+from tests.real.faults.test_soak import LIMIT, SEED, unnoticed
 from tests.support.faults import proxies
 from tests.support.soak.lines import LineSoak
 
 SECONDS: Final = float(os.environ.get("DAP_MUX_SOAK_SECONDS", "40"))
-SEED: Final = int(os.environ.get("DAP_MUX_SOAK_SEED", "1"))
 SIZE: Final = 12  # each line is cut by itself: as many cuts as of four in two minutes
 MOST_AWAY_S: Final = 20.0
-LIMIT: Final = 60.0  # s; not a wait
 pytestmark = [
     pytest.mark.real,
     pytest.mark.slow,
@@ -35,11 +33,8 @@ pytestmark = [
 async def test_no_rank_is_away_for_long(
     start_ranks: StartRanks, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    wanted = await without_us(tmp_path, ["alone"], size=SIZE)
-    out, go = tmp_path / "out", tmp_path / "go"
-    out.mkdir()
-    ranks = await start_ranks(SIZE, JOB, wait=False, arguments=[str(go), str(out), "alone"])
     async with (
+        unnoticed(start_ranks, tmp_path, SIZE) as ranks,
         proxies([rank.port for rank in ranks]) as tunnels,
         driving(tunnels) as driver,
     ):
@@ -54,6 +49,3 @@ async def test_no_rank_is_away_for_long(
         assert soak.longest <= MOST_AWAY_S, story
         assert [len(times) > SECONDS / 30 for times in soak.away.values()] == [True] * SIZE, story
         await driver.leave()
-    go.touch()
-    assert [await rank.ended(within=LIMIT) for rank in ranks] == [0] * SIZE
-    assert results(out) == wanted

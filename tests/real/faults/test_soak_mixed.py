@@ -16,7 +16,7 @@ from typing import Final
 import pytest
 
 from tests.real.driving import let_end
-from tests.real.faults.test_soak import JOB, results, without_us
+from tests.real.faults.test_soak import JOB, LIMIT, SEED, results, without_us
 from tests.support.faults import proxies
 from tests.support.processes.proc_net import free_ports
 from tests.support.soak.commanded import commanded
@@ -24,11 +24,9 @@ from tests.support.soak.mixed import MixedLife
 from tests.support.soak.restarted_ranks import RestartedRanks
 
 SECONDS: Final = float(os.environ.get("DAP_MUX_SOAK_SECONDS", "120"))
-SEED: Final = int(os.environ.get("DAP_MUX_SOAK_SEED", "1"))
 SIMULATED: Final = 64
 REAL: Final = 8
 SIZE: Final = SIMULATED + REAL
-LIMIT: Final = 60.0  # s; not a wait
 pytestmark = [
     pytest.mark.real,
     pytest.mark.slow,

@@ -12,7 +12,8 @@ from dap_mux.pure.protocol.messages import Framer, encode_frame
 from tests.support.fake_rank.children import addressed, door
 from tests.support.fake_rank.rank import FakeRank
 
-Twist = Callable[[list[dict[str, Any]]], list[dict[str, Any]]]
+Json = dict[str, Any]
+Twist = Callable[[list[Json]], list[Json]]
 """What becomes of all that the rank says at one time."""
 
 
@@ -31,24 +32,41 @@ async def serving(rank: FakeRank, twist: Twist = list) -> AsyncIterator[int]:
 async def _serve(
     rank: FakeRank, twist: Twist, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
 ) -> None:
-    rank = door(rank) if rank.attached_with is not None else rank
+    rank = await converse(entered(rank), reader, writer, twist=twist)
+    rank.hangs_up()
+    writer.close()
+
+
+def entered(rank: FakeRank) -> FakeRank:
+    """Who a new connection to a rank is for, before it says so."""
+    return door(rank) if rank.attached_with is not None else rank
+
+
+async def converse(
+    rank: FakeRank,
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+    hear: Callable[[FakeRank, Json], None] = FakeRank.receive,
+    twist: Twist = list,
+) -> FakeRank:
+    """Speak for a rank until its client leaves; return whom the connection was for in the end."""
     rank.accepts()
-    _say(rank, twist, writer)
+    say(rank, writer, twist)
     framer = Framer()
     over = False
     while not over and (data := await reader.read(65536)):
         for body in framer.feed(data):
             request = json.loads(body)
             rank = addressed(rank, request)
-            rank.receive(request)
+            hear(rank, request)
             over = request["command"] == "disconnect" and not rank.dead
             rank.runs_on()
-        _say(rank, twist, writer)
-    rank.hangs_up()
-    writer.close()
+        say(rank, writer, twist)
+        await writer.drain()
+    return rank
 
 
-def _say(rank: FakeRank, twist: Twist, writer: asyncio.StreamWriter) -> None:
-    for message in twist(rank.outbox):
-        writer.write(encode_frame(json.dumps(message).encode()))
-    rank.outbox = []
+def say(rank: FakeRank, writer: asyncio.StreamWriter, twist: Twist = list) -> None:
+    """Send what the rank has to say."""
+    said, rank.outbox = twist(rank.outbox), []
+    writer.write(b"".join(encode_frame(json.dumps(message).encode()) for message in said))

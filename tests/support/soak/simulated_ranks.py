@@ -7,15 +7,13 @@ its standard input. They listen on PORT and those behind it, each on its own ove
 from __future__ import annotations
 
 import asyncio
-import json
 import sys
-from typing import Final
+from typing import Any, Final
 
 import anyio
 
-from dap_mux.pure.protocol.messages import Framer, encode_frame
-from tests.support.fake_rank.children import addressed, door
 from tests.support.fake_rank.rank import FakeRank
+from tests.support.fake_rank.server import converse, entered, say
 from tests.support.soak.commanded import obey
 
 HOST: Final = "127.0.0.1"
@@ -60,15 +58,19 @@ class SimulatedRank:
             if rank is self.rank and rank.configured:
                 for line in range(lines):
                     rank.prints(f"line {line} of rank {self.number}\n")
-                _say(rank, writer)
+                say(rank, writer)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        rank = self.rank
-        rank = door(rank) if rank.attached_with is not None else rank
-        self._writers[writer] = rank
+        def hear(rank: FakeRank, request: dict[str, Any]) -> None:
+            self._writers[writer] = rank
+            alive = not rank.dead
+            rank.receive(request)
+            if alive and rank.dead:
+                self.wedged_by.append(request["command"])
+
+        self._writers[writer] = rank = entered(self.rank)
         try:
-            rank.accepts()
-            await self._converse(rank, reader, writer)
+            await converse(rank, reader, writer, hear)
         except OSError:
             pass
         finally:
@@ -76,29 +78,6 @@ class SimulatedRank:
             if left not in self._writers.values():
                 left.hangs_up()
             writer.close()
-
-    async def _converse(
-        self, rank: FakeRank, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> None:
-        _say(rank, writer)
-        framer, over = Framer(), False
-        while not over and (data := await reader.read(65536)):
-            for body in framer.feed(data):
-                request = json.loads(body)
-                self._writers[writer] = rank = addressed(rank, request)
-                alive = not rank.dead
-                rank.receive(request)
-                if alive and rank.dead:
-                    self.wedged_by.append(request["command"])
-                over = request["command"] == "disconnect" and not rank.dead
-                rank.runs_on()
-            _say(rank, writer)
-            await writer.drain()
-
-
-def _say(rank: FakeRank, writer: asyncio.StreamWriter) -> None:
-    said, rank.outbox = rank.outbox, []
-    writer.write(b"".join(encode_frame(json.dumps(message).encode()) for message in said))
 
 
 class SimulatedRanks:
