@@ -16,6 +16,7 @@ from tests.support.scripted.playbook import Playbook
 from tests.support.scripted.scripted_clients import Client
 
 TRANSCRIPTS: Final = Path(__file__).parent / "transcripts"
+Json = dict[str, Any]
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -30,13 +31,19 @@ class Play:
         self.books.append(Playbook(count, Settings(**settings)))
         return self.books[-1]
 
-    def attached(self, count: int, name: str = "client", **more: Any) -> tuple[Playbook, Client]:
-        """A session with default settings, and its client (see `scenes.attached`)."""
-        return self.scene(count, attached, name, **more)
+    def attached(
+        self, count: int, name: str = "client", settings: Json | None = None, **more: Any
+    ) -> tuple[Playbook, Client]:
+        """A session, and its client (see `scenes.attached`)."""
+        book = self(count, **settings or {})
+        return book, attached(book, name, **more)
 
-    def stopped(self, count: int, *ranks: int, **more: Any) -> tuple[Playbook, Client]:
+    def stopped(
+        self, count: int, *ranks: int, settings: Json | None = None, **more: Any
+    ) -> tuple[Playbook, Client]:
         """A session whose ranks have stopped, and its client (see `scenes.stopped`)."""
-        return self.scene(count, stopped, *ranks, **more)
+        book = self(count, **settings or {})
+        return book, stopped(book, *ranks, **more)
 
     def introduced(self, count: int) -> tuple[Playbook, Client]:
         """A session with default settings, and a client that has been introduced."""

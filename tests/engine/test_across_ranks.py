@@ -34,8 +34,7 @@ def asked(book: Playbook, rank: int) -> int:
 
 def test_only_rows_that_differ_are_marked(play: Play) -> None:
     """A bar for each rank, the outliers, and a note for the text of the program."""
-    book = play(4, values_across_ranks="differing")
-    client = stopped(book)
+    book, client = play.stopped(4, settings={"values_across_ranks": "differing"})
     values_are(book, "loss", "0.5", "0.5", "340268", "0.25")
     values_are(book, "step", "5", "5", "5", "5")
     found = rows(book, client)
@@ -70,8 +69,7 @@ def test_each_client_may_choose(play: Play) -> None:
 
 def test_a_stop_is_one_question(rehearse: Play) -> None:
     """The text of the program and the list of variables ask for the same at once."""
-    book = rehearse(3, values_across_ranks="differing")
-    client = stopped(book)
+    book, client = rehearse.stopped(3, settings={"values_across_ranks": "differing"})
     values_are(book, "loss", "1", "2", "1")
     reference = reference_of(client, book.thread(0))
     for _ in range(3):
@@ -89,8 +87,7 @@ def test_a_stop_is_one_question(rehearse: Play) -> None:
 
 def test_in_many_ranks_fewer_names_are_asked(rehearse: Play) -> None:
     """Their comparison would keep the session busy."""
-    book = rehearse(300, values_across_ranks="differing")
-    client = stopped(book)
+    book, client = rehearse.stopped(300, settings={"values_across_ranks": "differing"})
     for number in range(20):
         values_are(book, f"v{number:02}", *["1"] * 299, "9")
     marked = [name for name, row in rows(book, client).items() if "acrossRanks" in row]
@@ -99,8 +96,7 @@ def test_in_many_ranks_fewer_names_are_asked(rehearse: Play) -> None:
 
 def test_nobody_waits_for_a_silent_rank(rehearse: Play) -> None:
     """After 200 ms the answer has what there is; who still owes an answer is not asked again."""
-    book = rehearse(3, values_across_ranks="differing")
-    client = stopped(book)
+    book, client = rehearse.stopped(3, settings={"values_across_ranks": "differing"})
     values_are(book, "loss", "1", "2", "3")
     book.rank(2).silent = {"evaluate"}
     reference = reference_of(client, book.thread(0))
@@ -118,8 +114,7 @@ def test_nobody_waits_for_a_silent_rank(rehearse: Play) -> None:
 
 
 def test_ranks_that_run_or_stop_elsewhere_are_not_asked(rehearse: Play) -> None:
-    book = rehearse(4, values_across_ranks="differing")
-    client = stopped(book, 0, 1)
+    book, client = rehearse.stopped(4, 0, 1, settings={"values_across_ranks": "differing"})
     all_stopped(book, 7, 2)
     values_are(book, "loss", "1", "2", "3", "4")
     assert rows(book, client)["loss"]["value"] == "1  ▁█"
@@ -129,8 +124,7 @@ def test_ranks_that_run_or_stop_elsewhere_are_not_asked(rehearse: Play) -> None:
 
 def test_a_mark_is_no_part_of_a_value_that_is_set(rehearse: Play) -> None:
     """An editor offers the whole text to be edited."""
-    book = rehearse(3, values_across_ranks="differing")
-    client = stopped(book)
+    book, client = rehearse.stopped(3, settings={"values_across_ranks": "differing"})
     values_are(book, "loss", "1", "1", "9")
     reference = reference_of(client, book.thread(0))
     for text in ("7  ▁▁█ {2}", "7  ≠ {2} 9", "7  = {0-2}", "7"):
@@ -140,8 +134,7 @@ def test_a_mark_is_no_part_of_a_value_that_is_set(rehearse: Play) -> None:
 
 def test_an_answer_of_nonsense_is_no_mark(rehearse: Play) -> None:
     """Every byte of a rank is hostile: the variables come as they are."""
-    book = rehearse(3, values_across_ranks="differing")
-    client = stopped(book)
+    book, client = rehearse.stopped(3, settings={"values_across_ranks": "differing"})
     values_are(book, "loss", "1", "2", "2")
     for rank in range(3):
         book.rank(rank).data._local_values = lambda form, names: '{"loss": [1'  # type: ignore[method-assign]

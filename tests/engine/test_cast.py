@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from tests.engine.conftest import Play
-from tests.engine.scenes import LINE, attached, introduced, lines, stopped
+from tests.engine.scenes import LINE, attached, introduced, lines, stopped, values_are
 from tests.support.scripted.playbook import PATH
 from tests.support.scripted.scripted_clients import Answer, Client
 
@@ -31,6 +31,7 @@ REFUSALS: Final = (
     ("all", "ignore 1 often", "a count"),
     ("all", "enable", "numbers of breakpoints"),
 )
+NOTHING: Final = {"outliers": "", "missing": "", "inMain": ""}
 BAD_NAMES: Final[tuple[tuple[Json, str], ...]] = (
     ({"define": {"name": "no way", "ranks": "1"}}, "is not a valid name"),
     ({"define": {"name": "x", "ranks": "1-"}}, "1-"),
@@ -57,8 +58,7 @@ class TestAnswers:
     def test_equal_answers_fold(self, play: Play) -> None:
         """Most ranks first; who differs from most comes last and is named in `outliers`."""
         book, client = play.stopped(8)
-        for rank in book.ranks.values():
-            rank.data.values["loss"] = "nan" if rank.number == 4 else "2.31"
+        values_are(book, "loss", *["2.31"] * 4, "nan", *["2.31"] * 3)
         answer = cast(client, "all", "p loss")
         assert values(answer) == {"0-3,5-7": "2.31", "4": "nan"}
         assert answer.body["outliers"] == "4"
@@ -75,8 +75,7 @@ class TestAnswers:
     def test_running_ranks_answer_from_main(self, play: Play) -> None:
         """A running rank has no frame: the globals of `__main__` speak, and `inMain` says so."""
         book, client = play.stopped(4, 0, 1)
-        for number in range(4):
-            book.rank(number).data.values["loss"] = "7"
+        values_are(book, "loss", *["7"] * 4)
         del book.rank(3).data.values["loss"]
         answer = cast(client, "all", "p loss")
         assert values(answer) == {"0-1": "7", "2": "7"}  # our double tells types of the latter only
@@ -112,8 +111,7 @@ class TestAnswers:
         """An error is one line, however long debugpy's traceback is; equal ones fold."""
         book, client = play.stopped(3)
         trace = 'Traceback (most recent call last):\n  File "<string>", line 1\nValueError: bad\n'
-        book.rank(1).refuses["evaluate"] = trace
-        book.rank(2).refuses["evaluate"] = trace
+        book.rank(1).refuses["evaluate"] = book.rank(2).refuses["evaluate"] = trace
         answer = cast(client, "all", "p loss")
         assert errors(answer) == {"1-2": "ValueError: bad"}
 
@@ -152,8 +150,7 @@ class TestAnswers:
     def test_a_value_with_children(self, play: Play) -> None:
         """A value unfolds as its lowest rank's; it cannot once that rank has run on."""
         book, client = play.stopped(2)
-        for rank in book.ranks.values():
-            rank.data.values["model"] = "{1: 2}"
+        values_are(book, "model", *["{1: 2}"] * 2)
         (result,) = cast(client, "all", "model").body["results"]
         assert result["ranks"] == "0-1"
         reference = result["variablesReference"]
@@ -166,13 +163,7 @@ class TestAnswers:
         _, client = play.attached(2)
         for word in ("p 1", "n", "c", "u", "b", "unt", "j 3", "cl", "display 1"):
             body = cast(client, "stopped", word).body
-            assert body == {
-                "results": [],
-                "errors": [],
-                "outliers": "",
-                "missing": "",
-                "inMain": "",
-            }
+            assert body == {**NOTHING, "results": [], "errors": []}
 
     def test_who_asked_has_left(self, play: Play) -> None:
         """The answer to a client that is gone is nobody's, and harms nobody."""
@@ -213,8 +204,7 @@ class TestAnswers:
         book = play(2)
         book.know(0, "eval", port=7000)
         client = attached(book)
-        book.rank(0, "eval").data.values["loss"] = "1"
-        book.rank(0).data.values["loss"] = book.rank(1).data.values["loss"] = "1"
+        values_are(book, "loss", *["1"] * 3)
         assert list(values(cast(client, "all", "p loss"))) == ["job:0-1; eval:0"]
         assert list(values(cast(client, "eval:0", "p loss"))) == ["eval:0"]
 
@@ -248,10 +238,8 @@ class TestGroups:
         """A definition that leads to itself leaves the one before."""
         client = attached(play(2))
         before = client.ask("groups", define={"name": "x", "ranks": "1"}).body
-        assert (
-            "in terms of itself"
-            in client.ask("groups", define={"name": "x", "ranks": "@x | 0"}).refusal
-        )
+        refusal = client.ask("groups", define={"name": "x", "ranks": "@x | 0"}).refusal
+        assert "in terms of itself" in refusal
         assert client.ask("groups").body == before
 
     def test_a_name_in_a_breakpoint(self, play: Play) -> None:

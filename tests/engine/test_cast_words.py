@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.engine.conftest import Play
-from tests.engine.scenes import LINE, attached, lines, stopped, stopped_ranks
+from tests.engine.scenes import LINE, attached, lines, stopped, stopped_ranks, values_are
 from tests.engine.test_cast import cast, errors, values
 from tests.support.scripted.playbook import PATH
 
@@ -31,8 +31,7 @@ class TestLooking:
     def test_sources_and_values(self, play: Play) -> None:
         """`l`, `ll`, `a`, `pp`, `whatis` and `source` are evaluated in the selected frame."""
         book, client = play.stopped(2)
-        for rank in book.ranks.values():
-            rank.data.values["net"] = "Net()"
+        values_are(book, "net", "Net()", "Net()")
         told = [
             *(values(cast(client, "all", word)) for word in ("l", "l 3", "l 2, 9", "l .", "ll")),
             *(values(cast(client, "all", word)) for word in ("a", "args", "pp net")),
@@ -44,8 +43,7 @@ class TestLooking:
     def test_display(self, play: Play) -> None:
         """`display` shows after each step what has changed; `undisplay` ends that."""
         book, client = play.stopped(2)
-        for rank in book.ranks.values():
-            rank.data.values["loss"] = "1"
+        values_are(book, "loss", "1", "1")
         assert values(cast(client, "all", "display loss")) == {"0-1": "1"}
         book.rank(1).data.values["loss"] = "2"
         told = values(cast(client, "all", "n"))
@@ -82,10 +80,8 @@ class TestMoving:
         answer = cast(client, "all", "n")
         assert answer.response is None
         book.wait(0.7)
-        assert values(answer) == {
-            "0,2": "> /job/train.py(7)train()\n-> code: line 7",
-            "1": "running",
-        }
+        there = "> /job/train.py(7)train()\n-> code: line 7"
+        assert values(answer) == {"0,2": there, "1": "running"}
         book.rank(1).slow = False
         book.arrives(1)
         book.wait(0.2)
@@ -177,12 +173,7 @@ class TestMoving:
         answer = cast(client, "0,2-3", "unt /job/lib.py:3")
         assert values(answer) == {"0,2": "running"}
         assert "has no code there, so it stays" in errors(answer)["3"]
-        assert [bool(rank.data.stopped) for rank in book.ranks.values()] == [
-            False,
-            True,
-            False,
-            True,
-        ]
+        assert stopped_ranks(book) == [1, 3]
         assert [len(book.rank(number).last_breakpoints) for number in range(4)] == [1, 1, 1, 0]
         for number in (0, 2):
             book.hits(3, number)
@@ -298,10 +289,8 @@ class TestBreakpoints:
         number = text.split()[1]
         (said,) = values(cast(client, "0", f"condition {number} loss > 1")).values()
         assert said.endswith(f"stops only if loss > 1 (split off {number}, which other ranks keep)")
-        assert [rank.last_breakpoints[1].get("condition") for rank in book.ranks.values()] == [
-            "loss > 1",
-            None,
-        ]
+        conditions = [rank.last_breakpoints[1].get("condition") for rank in book.ranks.values()]
+        assert conditions == ["loss > 1", None]
         cast(client, "1", f"ignore {number} 3")
         assert book.rank(1).last_breakpoints[1]["hitCondition"] == "> 3"
         assert "not both" in cast(client, "1", f"condition {number} x").refusal

@@ -12,7 +12,7 @@ from dap_mux.pure.insight.numerics.diverge_trace import RankTrace, Step
 from dap_mux.rank.comm.live import Live
 from dap_mux.rank.comm.steps import Step as StepOfRank
 from tests.engine.conftest import Play
-from tests.engine.scenes import attach, attached
+from tests.engine.scenes import attach
 from tests.support.fake_rank.injected_calls import injected_call
 from tests.support.scripted.playbook import Playbook
 from tests.support.scripted.scripted_clients import Client
@@ -144,8 +144,7 @@ def test_all_stop_where_a_run_that_was_recorded_had_other_values(play: Play) -> 
         RankTrace(rank, [msgspec.convert(step(0, number, "g"), Step) for number in range(6)])
         for rank in range(2)
     ]
-    book = play(2, recorded=RecordedRun("before", traces))
-    client = attached(book)
+    book, client = play.attached(2, settings={"recorded": RecordedRun("before", traces)})
     for number in range(4):
         tell_alike(book, number, parted=number > 1)
     assert called(book, 0, "look") == called(book, 1, "look") == [(2,)]

@@ -18,6 +18,11 @@ def say(client: Client, text: str) -> str:
     return result
 
 
+def refused(client: Client, text: str) -> str:
+    """Type a line that is refused; return why."""
+    return client.ask("evaluate", expression=text, context="repl").refusal
+
+
 def unfold(client: Client, reference: int) -> dict[str, str]:
     """What is below a value."""
     below = client.ask("variables", variablesReference=reference).body["variables"]
@@ -155,10 +160,7 @@ class TestWords:
         assert stopped_ones[-1] == "1 running, 3 stopped"
         assert len(say(client, "%list all").splitlines()) == 6
         assert "0-1,3" in say(client, "%list classes")
-        assert (
-            "no dimension"
-            in client.ask("evaluate", expression="%list ranks(xp=0)", context="repl").refusal
-        )
+        assert "no dimension" in refused(client, "%list ranks(xp=0)")
 
     def test_attach_moves_the_focus(self, play: Play) -> None:
         """`attach 3` in a debug console; what follows is Python of that rank."""
@@ -168,8 +170,8 @@ class TestWords:
         assert say(client, "loss") == "30"
         assert say(client, "%focus") == "rank 3"
         assert say(client, "attach job 2") == "rank 2 · train.py:6 in train"
-        for text, problem in [("attach 0-1", "one rank, not 2"), ("attach 9", "no rank 9")]:
-            assert problem in client.ask("evaluate", expression=text, context="repl").refusal
+        assert "one rank, not 2" in refused(client, "attach 0-1")
+        assert "no rank 9" in refused(client, "attach 9")
 
     def test_scope_and_view(self, play: Play) -> None:
         """`%scope` and `%view` tell and set what is in force."""
@@ -178,10 +180,7 @@ class TestWords:
         assert say(client, "%scope rank") == "scope: rank"
         assert client.ask("scope").body == {"value": "rank"}
         assert say(client, "%view classes") == "view: classes"
-        assert (
-            "must be one of"
-            in client.ask("evaluate", expression="%view tree", context="repl").refusal
-        )
+        assert "must be one of" in refused(client, "%view tree")
 
     def test_compare(self, play: Play) -> None:
         """`%compare`, with a tolerance in words."""
@@ -189,9 +188,7 @@ class TestWords:
         values_are(book, "loss", "100", "100", "101")
         assert say(client, "%compare loss") == "⚠ {2}: 101 | {0-1}: 100"
         assert say(client, "%compare ranks(1:3) loss within 2%") == "{1-2}: 100"
-        assert (
-            "compare what" in client.ask("evaluate", expression="%compare", context="repl").refusal
-        )
+        assert "compare what" in refused(client, "%compare")
 
     def test_cast(self, play: Play) -> None:
         """`cast ranks(0:4) p loss`, Monarch's order too: values unfold, steps tell the places."""
@@ -212,8 +209,8 @@ class TestWords:
         assert "train.py" in answer.body["result"]
         assert [rank.program.line for rank in book.ranks.values()] == [7, 7, 6, 6]
         assert "rank 0 has run on" in client.ask("variables", **arguments).refusal
-        for text, problem in [("cast all", "a command must follow"), ("%cast", "a rank set")]:
-            assert problem in client.ask("evaluate", expression=text, context="repl").refusal
+        assert "a command must follow" in refused(client, "cast all")
+        assert "a rank set" in refused(client, "%cast")
 
     def test_groups(self, play: Play) -> None:
         """`%groups` names sets; `@name` works at once."""
@@ -242,13 +239,10 @@ class TestWords:
         _, client = play.stopped(1)
         assert "%compare [RANKS] EXPRESSION" in say(client, "%help")
         assert say(client, "%help view").startswith("%view [auto|ranks|classes]")
-        for text, problem in [
-            ("%lst", "did you mean %list?"),
-            ("%", "see %help"),
-            ("%help me", "no command %me"),
-            ("%release", "which ranks?"),
-        ]:
-            assert problem in client.ask("evaluate", expression=text, context="repl").refusal
+        assert "did you mean %list?" in refused(client, "%lst")
+        assert "see %help" in refused(client, "%")
+        assert "no command %me" in refused(client, "%help me")
+        assert "which ranks?" in refused(client, "%release")
 
     def test_what_an_observer_may_not_do(self, play: Play) -> None:
         """A word can do no more than the request that it stands for."""
@@ -258,8 +252,7 @@ class TestWords:
         observer.ask("initialize", clientID="x", adapterID="debugpy")
         observer.ask("attach", role="observer")
         assert "2 stopped" in say(observer, "%list")
-        answer = observer.ask("evaluate", expression="%drop 1", context="repl")
-        assert "for controllers" in answer.refusal
+        assert "for controllers" in refused(observer, "%drop 1")
 
 
 class TestCompletions:
@@ -273,8 +266,7 @@ class TestCompletions:
 
     def test_in_a_debug_console(self, play: Play) -> None:
         """Words, rank sets, dimensions, and the names of a rank in the set."""
-        book = play(4, meshes={"job": Mesh.parse("dp=2,tp=2")})
-        client = stopped(book)
+        book, client = play.stopped(4, settings={"meshes": {"job": Mesh.parse("dp=2,tp=2")}})
         frame = frame_of(client, book.thread(0))
         for text, offered in [
             ("%s", ["%scope"]),

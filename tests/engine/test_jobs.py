@@ -147,8 +147,7 @@ def test_a_job_that_loses_all_its_ranks_and_comes_back(play: Play) -> None:
 
 def test_ranks_that_end_where_containers_start_again(play: Play) -> None:
     """The session waits a while; longer, where the rank's place says that it comes back."""
-    book = play(1, lingers=10)
-    client = attached(book)
+    book, client = play.attached(1, settings={"lingers": 10})
     book.exits(0)
     book.know(0, ready=False, way_down="pod t-0 does not run now: CrashLoopBackOff")
     book.wait(11)
@@ -218,8 +217,7 @@ def test_a_lost_rank_s_pod_starts_again_before_its_process_is_seen_to_end(play: 
 
 def test_each_end_of_all_ranks_is_waited_out_anew(play: Play) -> None:
     """A container that fails at once, again and again: each time there is time for the next."""
-    book = play(1, lingers=10)
-    client = attached(book)
+    book, client = play.attached(1, settings={"lingers": 10})
     book.exits(0)
     book.wait(5)
     book.know(0, ready=False, incarnation="second")

@@ -21,8 +21,7 @@ def looks(book: Playbook, number: int = 0) -> int:
 
 def test_a_mesh_that_the_job_makes_while_it_runs(play: Play) -> None:
     """Rows tell a rank's place as soon as there is a mesh; it is looked for no more then."""
-    book = play(4, library_patience=PATIENCE)
-    client = attached(book, events=["ranks"])
+    book, client = play.attached(4, events=["ranks"], settings={"library_patience": PATIENCE})
     book.wait(PATIENCE)
     assert names(client) == ["rank 0", "rank 1", "rank 2", "rank 3"]
     laid_out(book, dp=2, tp=2)
@@ -33,8 +32,7 @@ def test_a_mesh_that_the_job_makes_while_it_runs(play: Play) -> None:
 
 def test_the_rank_that_torch_knows_where_it_is_another(play: Play) -> None:
     """A launcher's word counts; torch's own number is a coordinate."""
-    book = play(2, library_patience=PATIENCE)
-    client = attached(book)
+    book, client = play.attached(2, settings={"library_patience": PATIENCE})
     for rank in book.ranks.values():
         rank.data.meshes = [[["torch_rank"], [2], [rank.number]]]
     book.wait(PATIENCE)
@@ -48,8 +46,7 @@ def test_the_rank_that_torch_knows_where_it_is_another(play: Play) -> None:
 
 def test_a_breakpoint_in_compiled_code(play: Play) -> None:
     """It says that it does not stop, and what helps; no more once that code is not compiled."""
-    book = play(2, library_patience=PATIENCE)
-    client = attached(book)
+    book, client = play.attached(2, settings={"library_patience": PATIENCE})
     book.rank(1).data.compiled = [[PATH, LINE, "attention", "forward"]]
     book.wait(PATIENCE)
     (changed,) = client.of("breakpoint")
@@ -65,8 +62,7 @@ def test_a_breakpoint_in_compiled_code(play: Play) -> None:
 
 
 def test_ranks_are_looked_at_ever_more_seldom_and_after_a_stop(play: Play) -> None:
-    book = play(2, library_patience=PATIENCE)
-    client = attached(book)
+    book, client = play.attached(2, settings={"library_patience": PATIENCE})
     book.wait(PATIENCE * (1 + 2 + 4))
     assert looks(book) == 3
     all_stopped(book, LINE, 0)
@@ -89,8 +85,7 @@ def test_ranks_without_torch_are_soon_left_alone(play: Play) -> None:
 
 
 def test_an_answer_that_makes_no_sense(play: Play) -> None:
-    book = play(2, library_patience=PATIENCE)
-    client = attached(book)
+    book, client = play.attached(2, settings={"library_patience": PATIENCE})
     book.rank(0).data.compiled = [["nonsense"]]
     book.rank(1).data.meshes = [["nonsense"], 3]
     book.wait(PATIENCE)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dap_mux.pure.rank_sets import Mesh
 from tests.engine.conftest import Play
-from tests.engine.scenes import attached
 from tests.support.fake_rank.injected_calls import calls_of
 from tests.support.scripted.playbook import Playbook
 from tests.support.scripted.scripted_clients import Client
@@ -59,8 +58,7 @@ def test_a_mesh_that_is_renamed_and_reshaped(play: Play) -> None:
 
 def test_what_is_given_stays_beside_what_the_ranks_say(play: Play) -> None:
     """`--mesh` and the ranks' own dimensions are known together."""
-    book = play(4, meshes={"job": Mesh.parse("hosts=2,gpus=2")})
-    client = attached(book)
+    book, client = play.attached(4, settings={"meshes": {"job": Mesh.parse("hosts=2,gpus=2")}})
     laid_out(book, gpus=4, ep=1)
     assert chosen(client, "ranks(gpus=1)") == [1, 3]
     assert questions(book) == 0

@@ -99,8 +99,7 @@ class TestOurOwn:
 
     def test_ranks_event_has_what_changed(self, rehearse: Play) -> None:
         """Merged with what was listed, it is what would be listed now."""
-        book = rehearse(3)
-        client = attached(book, events=["ranks"])
+        book, client = rehearse.attached(3, events=["ranks"])
         book.wait(0.1)
         kept = KeptRows()
         kept.replace(client.ask("list").body["ranks"])

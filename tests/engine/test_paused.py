@@ -147,8 +147,7 @@ def test_a_rank_that_comes_and_one_that_goes(play: Play) -> None:
 
 def test_a_job_without_torch_and_a_rank_that_talks_nonsense(play: Play) -> None:
     """Nothing threatens: nothing is said. A silent rank holds up nobody."""
-    book = play(3, clock_patience=PATIENCE)
-    client = stopped(book)
+    book, client = play.stopped(3, settings={"clock_patience": PATIENCE})
     book.wait(PATIENCE * 2)
     assert said(client) == []
     client.ask("continue", threadId=book.thread(0))

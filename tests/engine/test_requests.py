@@ -86,10 +86,8 @@ class TestDataOfOneRank:
         book.wait(0.1)
         info = client.ask("exceptionInfo", threadId=book.thread(1)).body
         assert info["description"] == "loss is nan"
-        assert (
-            "not stopped at an exception"
-            in client.ask("exceptionInfo", threadId=book.thread(0)).refusal
-        )
+        refusal = client.ask("exceptionInfo", threadId=book.thread(0)).refusal
+        assert "not stopped at an exception" in refusal
         assert not book.rank(0).dead
 
     def test_modules_and_source(self, play: Play) -> None:

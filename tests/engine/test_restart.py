@@ -14,8 +14,7 @@ from tests.engine.scenes import LINE, attached, introduced, states
 
 def test_restart(play: Play) -> None:
     """`restart`: the same rows and breakpoints over new processes; the session does not end."""
-    book = play(2, owns_job=True)
-    client = attached(book, command="launch")
+    book, client = play.attached(2, command="launch", settings={"owns_job": True})
     assert client.of("capabilities")[-1] == {"capabilities": {"supportsRestartRequest": True}}
     book.hits(LINE, 1)
     assert client.ask("restart").body == {}
@@ -42,8 +41,7 @@ def test_restart(play: Play) -> None:
 
 def test_restart_that_fails(play: Play) -> None:
     """The program is gone meanwhile: the session says so, and ends."""
-    book = play(1, owns_job=True)
-    client = attached(book, command="launch")
+    book, client = play.attached(1, command="launch", settings={"owns_job": True})
     assert client.ask("restart").body == {}
     book.exits(0)
     book.exited(0, -15)
@@ -57,8 +55,7 @@ def test_restart_that_fails(play: Play) -> None:
 @pytest.mark.parametrize("owns_job", [True, False])
 def test_restart_of_a_guest(play: Play, owns_job: bool) -> None:
     """A client that did not launch the job cannot restart it: Restart is beside Continue."""
-    book = play(2, owns_job=owns_job)
-    client = attached(book)
+    _, client = play.attached(2, settings={"owns_job": owns_job})
     assert "this client has launched" in client.ask("restart").refusal
     assert not any("supportsRestartRequest" in str(body) for body in client.of("capabilities"))
 
@@ -71,8 +68,7 @@ class TestOfAnAttachedEditor:
 
         VS Code also says `terminateDebuggee`, of a job that it could not start again.
         """
-        book = play(2, owns_job=True)
-        client = attached(book)
+        book, client = play.attached(2, settings={"owns_job": True})
         book.hits(LINE, 0)
         client.ask("disconnect", restart=True, terminateDebuggee=True)
         book.wait(3)
@@ -99,8 +95,7 @@ class TestOfAReplay:
 
     def test_back_and_forth(self, play: Play) -> None:
         """Back from within or behind a call, and to a step; any client of the session may."""
-        book = play(1, owns_job=True, replays=True)
-        client = attached(book)
+        book, client = play.attached(1, settings={"owns_job": True, "replays": True})
         assert "running: pause it" in client.ask("stepBack", threadId=book.thread(0)).refusal
         book.hits(LINE, 0)
         book.rank(0).data.values[REPLAY_PLACE] = json.dumps({"before": 7})
@@ -118,8 +113,7 @@ class TestOfAReplay:
 
     def test_at_its_beginning(self, play: Play) -> None:
         """No call comes before the first one, and a place must be one."""
-        book = play(1, owns_job=True, replays=True)
-        client = attached(book)
+        book, client = play.attached(1, settings={"owns_job": True, "replays": True})
         assert book.engine.capabilities.now()["supportsStepBack"]
         book.hits(LINE, 0)
         book.rank(0).data.values[REPLAY_PLACE] = json.dumps({"before": 0})
