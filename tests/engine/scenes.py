@@ -104,6 +104,13 @@ def frame_of(client: Client, thread: int) -> int:
     return id
 
 
+def locals_of(client: Client, thread: int) -> int:
+    """Our reference of the local variables of a thread's top frame."""
+    scopes = client.ask("scopes", frameId=frame_of(client, thread)).body["scopes"]
+    reference: int = scopes[0]["variablesReference"]
+    return reference
+
+
 def reasons(client: Client) -> list[str | None]:
     """The ranks' reasons, as `list` says them to the client."""
     return [entry["reason"] for entry in client.ask("list").body["ranks"]]

@@ -6,22 +6,15 @@ import json
 from typing import Any
 
 from tests.engine.conftest import Play
-from tests.engine.scenes import all_stopped, frame_of, stopped, values_are
+from tests.engine.scenes import all_stopped, locals_of, stopped, values_are
 from tests.support.fake_rank.injected_calls import calls_of
 from tests.support.scripted.playbook import Playbook
 from tests.support.scripted.scripted_clients import Client
 
 
-def reference_of(client: Client, thread: int) -> int:
-    """Return the reference of the local variables of a row's innermost frame."""
-    scopes = client.ask("scopes", frameId=frame_of(client, thread)).body["scopes"]
-    reference: int = scopes[0]["variablesReference"]
-    return reference
-
-
 def rows(book: Playbook, client: Client, rank: int = 0) -> dict[str, dict[str, Any]]:
     """Return the local variables where a rank has stopped, by name."""
-    reference = reference_of(client, book.thread(rank))
+    reference = locals_of(client, book.thread(rank))
     body = client.ask("variables", variablesReference=reference).body
     return {row["name"]: row for row in body["variables"]}
 
@@ -71,7 +64,7 @@ def test_a_stop_is_one_question(rehearse: Play) -> None:
     """The text of the program and the list of variables ask for the same at once."""
     book, client = rehearse.stopped(3, settings={"values_across_ranks": "differing"})
     values_are(book, "loss", "1", "2", "1")
-    reference = reference_of(client, book.thread(0))
+    reference = locals_of(client, book.thread(0))
     for _ in range(3):
         answer = client.ask("variables", variablesReference=reference)
         assert "█" in json.dumps(answer.body, ensure_ascii=False)
@@ -99,7 +92,7 @@ def test_nobody_waits_for_a_silent_rank(rehearse: Play) -> None:
     book, client = rehearse.stopped(3, settings={"values_across_ranks": "differing"})
     values_are(book, "loss", "1", "2", "3")
     book.rank(2).silent = {"evaluate"}
-    reference = reference_of(client, book.thread(0))
+    reference = locals_of(client, book.thread(0))
     answer = client.ask("variables", variablesReference=reference)
     assert answer.response is None
     book.wait(0.21)
@@ -126,7 +119,7 @@ def test_a_mark_is_no_part_of_a_value_that_is_set(rehearse: Play) -> None:
     """An editor offers the whole text to be edited."""
     book, client = rehearse.stopped(3, settings={"values_across_ranks": "differing"})
     values_are(book, "loss", "1", "1", "9")
-    reference = reference_of(client, book.thread(0))
+    reference = locals_of(client, book.thread(0))
     for text in ("7  ▁▁█ {2}", "7  ≠ {2} 9", "7  = {0-2}", "7"):
         client.ask("setVariable", variablesReference=reference, name="loss", value=text)
         assert book.rank(0).data.values["loss"] == "7"

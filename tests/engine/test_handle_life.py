@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from tests.engine.conftest import Play
-from tests.engine.scenes import attached, frame_of, states
+from tests.engine.scenes import attached, frame_of, locals_of, states
 
 
 def test_before_attach(play: Play) -> None:
@@ -74,13 +74,11 @@ def test_what_is_shown_of_a_frame_stays_until_there_is_a_new_one(play: Play) -> 
 def test_what_was_shown_is_found_under_the_next_stops_references(play: Play) -> None:
     """The scopes of this stop, asked for too late: those of the last, and what is below them."""
     book, client = play.stopped(1)
-    first = frame_of(client, book.thread(0))
-    scope = client.ask("scopes", frameId=first).body["scopes"][0]["variablesReference"]
+    scope = locals_of(client, book.thread(0))
     children = client.ask("variables", variablesReference=scope).body
     client.ask("next", threadId=book.thread(0))
     book.wait(0.1)
-    second = frame_of(client, book.thread(0))
-    scope = client.ask("scopes", frameId=second).body["scopes"][0]["variablesReference"]
+    scope = locals_of(client, book.thread(0))
     client.ask("next", threadId=book.thread(0))
     assert client.ask("variables", variablesReference=scope).body == children
 

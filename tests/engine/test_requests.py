@@ -9,18 +9,10 @@ import pytest
 
 from dap_mux.engine.routes import ROUTES
 from tests.engine.conftest import Play
-from tests.engine.scenes import LINE, frame_of, lines
+from tests.engine.scenes import LINE, frame_of, lines, locals_of
 from tests.support.scripted.playbook import PATH
-from tests.support.scripted.scripted_clients import Client
 
 REFUSED = [name for name, route in ROUTES.items() if route.handler is None]
-
-
-def variables_of(client: Client, thread: int) -> int:
-    """The locals of a thread's top frame."""
-    scopes = client.ask("scopes", frameId=frame_of(client, thread)).body["scopes"]
-    reference: int = scopes[0]["variablesReference"]
-    return reference
 
 
 class TestDataOfOneRank:
@@ -28,14 +20,14 @@ class TestDataOfOneRank:
         """`stackTrace`, `scopes`, `variables`: equal ids of two ranks never meet."""
         book, client = play.stopped(2)
         for number in (0, 1):
-            reference = variables_of(client, book.thread(number))
+            reference = locals_of(client, book.thread(number))
             values = client.ask("variables", variablesReference=reference).body["variables"]
             assert {"name": "loss", "value": str(number * 10)}.items() <= values[1].items()
 
     def test_set_variable(self, play: Play) -> None:
         """`setVariable` and `setExpression` change one rank."""
         book, client = play.stopped(2)
-        reference = variables_of(client, book.thread(1))
+        reference = locals_of(client, book.thread(1))
         client.ask("setVariable", variablesReference=reference, name="loss", value="7")
         frame = frame_of(client, book.thread(1))
         client.ask("setExpression", frameId=frame, expression="step", value="8")

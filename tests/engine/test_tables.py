@@ -30,11 +30,6 @@ def test_a_transcript_shows_the_request(command: str) -> None:
 
 
 @pytest.mark.parametrize("event", EVENT_TABLE)
-def test_a_transcript_shows_the_event(event: str) -> None:
-    assert re.search(rf"^ranks? .+ > event {event}\b", _TEXT, re.MULTILINE)
-
-
-@pytest.mark.parametrize("event", EVENT_TABLE)
 @pytest.mark.parametrize("how_many", ["one", "several"])
 def test_the_event_with_one_rank_and_with_several(event: str, how_many: str) -> None:
     texts = (path.read_text("utf-8") for path in (TRANSCRIPTS / "events").glob(f"*-{how_many}.txt"))

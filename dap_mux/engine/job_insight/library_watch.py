@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache, partial
 from typing import Final
 
@@ -216,12 +216,11 @@ class CollectiveTimeouts(Struct, eq=False):
     def _live(self) -> list[Rank]:
         return [rank for rank in self._core.sorted_mains() if rank.phase.live]
 
-    def _ask(self, ranks: Iterable[Rank], *, extends: bool = True) -> None:
-        asked = list(ranks)
+    def _ask(self, ranks: list[Rank], *, extends: bool = True) -> None:
         if self._asked is not None and extends:
-            self._asked.update(rank.id for rank in asked)
+            self._asked.update(rank.id for rank in ranks)
         expression = look_at_timeouts(self._core.injected["timeout_probe"], extends=extends)
-        gather_results(self._core, asked, lambda _: expression, TimeoutReport, self._answered)
+        gather_results(self._core, ranks, lambda _: expression, TimeoutReport, self._answered)
 
     def _answered(self, results: dict[DebuggeeId, Result[TimeoutReport]]) -> None:
         if self._asked is None:

@@ -197,10 +197,8 @@ class DivergedStops(Struct, eq=False):
         self, group: str, stops: Mapping[int, int], text: str, found: Divergence | None = None
     ) -> None:
         """Have ranks run on, to stop after these steps with this text."""
-        source, job = (
-            self._core.injected["guard_switch"],
-            self._jobs.setdefault(group, LiveReplicas()),
-        )
+        source = self._core.injected["guard_switch"]
+        job = self._jobs.setdefault(group, LiveReplicas())
         what = "expression" if found is not None and found.kind == "equal" else "parameter"
         compared = {what: found.tensor} if found is not None else {}
 

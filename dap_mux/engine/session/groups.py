@@ -6,6 +6,7 @@ from functools import partial
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from dap_mux.engine.breakpoints.edits import BreakpointEdits
 from dap_mux.engine.messages import to_clients, to_ranks
@@ -52,20 +53,12 @@ class Groups(Struct, eq=False):
         to_clients.respond(self._core, request, body)
 
     def _define(self, request: ClientRequest, name: str, wanted: GroupDefinition) -> None:
-        before = self._core.names.get(name)
-        self._core.names[name] = parse(wanted.ranks)
-        try:
-            self._core.names[name].select(self._core.world(), strict=False)
-        except RankSetError:  # it leads to itself
-            self._restore(name, before)
-            raise
+        ranks = parse(wanted.ranks)
+        names = {**self._core.names, name: ranks}
+        ranks.select(replace(self._core.world(), names=names), strict=False)  # not to itself
+        self._core.names[name] = ranks
         self._edits.reselect()
         self._tell(request)
-
-    def _restore(self, name: str, before: RankSet | None) -> None:
-        del self._core.names[name]
-        if before is not None:
-            self._core.names[name] = before
 
     def _delete(self, name: str) -> None:
         if self._core.names.pop(name, None) is None:

@@ -59,26 +59,19 @@ def _folded(news: Iterable[Body]) -> list[Body]:
 
 def listing(core: SessionState, view: View, ranks: Iterable[Rank], states: list[str]) -> Body:
     """Return the `list` body; `states` filters the entries, `counts` is of all chosen ranks."""
-    _check(states)
+    unknown = [name for name in states if name not in STATES]
+    if unknown:
+        raise UsageError(f"no state {unknown[0]!r}; there are {', '.join(STATES)}")
     chosen = sorted(ranks, key=lambda rank: rank.id)
     rows = [entry(core, view, rank) for rank in chosen]
-    counts = _counts([row.state for row in rows])
+    counts = counts_of(chosen)
     return {"ranks": [row for row in rows if not states or row.state in states], "counts": counts}
 
 
 def counts_of(ranks: Iterable[Rank]) -> dict[str, int]:
     """Return how many ranks are in each state; every state is a key."""
-    return _counts([rank.state for rank in ranks])
-
-
-def _counts(states: list[str]) -> dict[str, int]:
+    states = [rank.state for rank in ranks]
     return {state: states.count(state) for state in STATES}
-
-
-def _check(states: list[str]) -> None:
-    unknown = [name for name in states if name not in STATES]
-    if unknown:
-        raise UsageError(f"no state {unknown[0]!r}; there are {', '.join(STATES)}")
 
 
 def entry(core: SessionState, view: View, rank: Rank) -> RankRow:

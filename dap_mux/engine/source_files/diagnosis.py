@@ -18,6 +18,7 @@ from dap_mux.engine.state.path_mappings import paths_of
 from dap_mux.engine.state.rank import Rank, Reply
 from dap_mux.engine.state.session import Listeners, SessionState, host_of
 from dap_mux.pure import remote as probe
+from dap_mux.pure.endpoint import is_loopback
 from dap_mux.pure.grouping import grouped
 from dap_mux.pure.pathmap import Fit, fitting
 from dap_mux.pure.protocol.messages import Body
@@ -129,7 +130,6 @@ ATTACH_PAUSE_S: Final = 0.3  # from the first attached rank until the attached o
 MAX_FILES: Final = 16_384  # paths that clients and stacks have named
 MAX_FOUND: Final = 1024  # results of each rank
 COALESCE_WINDOW_S: Final = 0.2  # from the first rank's result for a file until clients are told
-LOOPBACK: Final = ("127.", "localhost", "::1")
 OTHER_CODE: Final = "other code"  # in place of a digest
 OnDigests: TypeAlias = Callable[[dict[str, str]], None]
 
@@ -254,7 +254,7 @@ class Files:
 
     def _is_ours(self, rank: Rank) -> bool:
         """Whether we have started it on this machine: the same path is the same file."""
-        return self._core.settings.owns_job and rank.endpoint.host.startswith(LOOPBACK)
+        return self._core.settings.owns_job and is_loopback(rank.endpoint.host)
 
     def _looked(self, rank: Rank, path: str, found: Found | None, reply: Reply) -> None:
         problem = reply.problem

@@ -23,7 +23,6 @@ from dap_mux.engine.stops.client_events import ClientEvents
 from dap_mux.pure.errors import PeerFault, StaleHandle
 from dap_mux.pure.protocol.arguments import (
     EvaluateArguments,
-    FrameArguments,
     ThreadArguments,
     VariablesArguments,
 )
@@ -302,6 +301,11 @@ MAX_ANSWERS: Final = 64  # of each
 MAX_BYTES: Final = 32_768  # of one; a longer one is not kept
 MAX_REFERENCES: Final = 8_192
 Trail: TypeAlias = tuple[str, ...]
+SHOWN_OF: Final = {  # the id that a request is about
+    "scopes": (Kind.FRAME, "frameId"),
+    "variables": (Kind.VARIABLES, "variablesReference"),
+    "evaluate": (Kind.FRAME, "frameId"),
+}
 EMPTY: Final[dict[str, Body]] = {
     "scopes": {"scopes": []},
     "variables": {"variables": []},
@@ -384,8 +388,8 @@ class LastAnswers:
 
     def of_stale(self, request: ClientRequest) -> Raw | Body | None:
         """Return the answer to a request whose id was of a stop that is over; else None."""
-        kind, id = self._named(request)
-        rank = self._core.handles.resumed(kind, id)
+        kind, field = SHOWN_OF.get(request.command, (Kind.FRAME, ""))
+        rank = self._core.handles.resumed(kind, plain(request.arguments).get(field) or 0)
         if rank is None or rank not in self._core.ranks:
             return None
         return self.instead(request, self._core.ranks[rank])
@@ -402,18 +406,6 @@ class LastAnswers:
         if told is not None and told.connection is rank.connection:
             known = told.answers.get((asked.trail, asked.how))
         return known or EMPTY[request.command]
-
-    def _named(self, request: ClientRequest) -> tuple[Kind, int]:
-        """Return the id that a request is about; none, if its kind has none."""
-        match request.command:
-            case "scopes":
-                return Kind.FRAME, typed(request.arguments, FrameArguments).frameId
-            case "variables":
-                asked = typed(request.arguments, VariablesArguments)
-                return Kind.VARIABLES, asked.variablesReference
-            case "evaluate":
-                return Kind.FRAME, typed(request.arguments, EvaluateArguments).frameId or 0
-        return Kind.FRAME, 0
 
     def _asked(self, command: str, arguments: Raw) -> _Shown | None:
         match command:

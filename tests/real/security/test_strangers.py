@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import sys
 from collections.abc import AsyncIterator
 from typing import Any, Final
 
@@ -18,6 +16,7 @@ from dap_mux.pure.protocol.messages import Framer, encode_frame
 from dap_mux.shell import listeners
 from tests.real.driving import COUNT, COUNTING, Driver, driving
 from tests.support.processes.ranks import debugpy_ranks
+from tests.support.security import bytes_as_nobody
 from tests.support.session import Session
 
 pytestmark = [pytest.mark.real, pytest.mark.heavy]
@@ -182,30 +181,4 @@ async def test_another_user_who_says_nothing_more(
 
 async def as_nobody(port: int, said: bytes) -> list[dict[str, Any]]:
     """Say this as another user, until the session hangs up; return what came."""
-    if os.geteuid() != 0:
-        pytest.skip("only root can be somebody else")
-    child = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-c",
-        NOBODY,
-        str(port),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-    )
-    heard, _ = await asyncio.wait_for(child.communicate(said), PATIENCE)
-    assert child.returncode == 0
-    return [json.loads(body) for body in Framer().feed(heard)]
-
-
-NOBODY: Final = """
-import encodings.idna, os, socket, sys
-said = sys.stdin.buffer.read()
-os.setuid(65534)
-with socket.create_connection(("127.0.0.1", int(sys.argv[1]))) as mine:
-    try:
-        mine.sendall(said)
-        while heard := mine.recv(100000):
-            sys.stdout.buffer.write(heard)
-    except ConnectionError:
-        pass
-"""
+    return [json.loads(body) for body in Framer().feed(await bytes_as_nobody(port, said))]
