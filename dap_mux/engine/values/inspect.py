@@ -84,41 +84,30 @@ class Inspector(Struct, eq=False):
     _last: LastAnswers
     _early: list[_Early] = []
 
-    def to_owner(self, request: ClientRequest) -> None:
-        """Pass a request to the rank that owns its handle."""
-        owned = self._owned(request)
-        if owned is None:
-            return
-        arguments, rank = owned
-        if rank is None:
-            raise StaleHandle(f"{request.command} needs the id of a thread, frame or variable")
-        self._ask(request, rank, arguments)
-
-    def to_owner_or_focus(self, request: ClientRequest) -> None:
-        """Pass a request to its handle's owner, or to the rank in focus where it has none."""
-        owned = self._owned(request)
-        if owned is None:
-            return
-        arguments, rank = owned
-        rank = rank or self._focus(request)
-        if rank is None:
-            self._wait_for_rank(request, arguments)
-            return
-        self._ask(request, rank, arguments)
-
-    def _owned(self, request: ClientRequest) -> tuple[Raw, Rank | None] | None:
-        """Return what `_resolved` does, None if the request has been answered from earlier answers.
+    def to_owner(self, request: ClientRequest, *, or_focus: bool = False) -> None:
+        """Pass a request to the rank that owns its handle, or answer it as before.
 
         Editors also show frames whose ranks have resumed since.
         """
         try:
-            return self._resolved(request)
+            arguments, rank = self._resolved(request)
         except StaleHandle:
             body = self._last.of_stale(request)
             if body is None:
                 raise
-        to_clients.respond(self._core, request, body)
-        return None
+            to_clients.respond(self._core, request, body)
+            return
+        rank = rank or (self._focus(request) if or_focus else None)
+        if rank is not None:
+            self._ask(request, rank, arguments)
+        elif or_focus:
+            self._wait_for_rank(request, arguments)
+        else:
+            raise StaleHandle(f"{request.command} needs the id of a thread, frame or variable")
+
+    def to_owner_or_focus(self, request: ClientRequest) -> None:
+        """Pass a request to its handle's owner, or to the rank in focus where it has none."""
+        self.to_owner(request, or_focus=True)
 
     def _wait_for_rank(self, request: ClientRequest, arguments: Raw) -> None:
         """Ranks that are being attached may be asked in a moment, as one by itself may."""
