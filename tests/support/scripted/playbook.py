@@ -281,7 +281,7 @@ class Playbook:
         wire.conversation.client_sent(message)
         if message["type"] == "request":
             wire.rank = addressed(wire.rank, message)
-        self.transcript.rank_heard(self._id_of(wire.rank), message)
+        self.transcript.of_rank(self._id_of(wire.rank), "<", message)
         if message["type"] == "request":
             wire.rank.receive(message)
         elif message["type"] == "event":
@@ -291,7 +291,7 @@ class Playbook:
         wire = self._wires[link]
         if wire.open:
             wire.conversation.server_sent(message)
-            self.transcript.rank_said(self._id_of(wire.rank), message)
+            self.transcript.of_rank(self._id_of(wire.rank), ">", message)
             body = json.dumps(message).encode()
             frame, said = encode_frame(body), decode(body)
             collect = self.engine.collect

@@ -103,14 +103,14 @@ class Client:
                 said = f"{request['command']} {json.dumps(request['arguments'])}"
                 self._book.transcript.line(self.name, ">", said)
             else:
-                self._book.transcript.client_said(self.name, request)
+                self._book.transcript.of_client(self.name, ">", request)
             self._book.feed(inputs.ClientSaid(self._number, message))
 
     def hears(self, message: Json) -> None:
         """Take a message."""
         assert not self.closed, f"{self.name} is closed and told {message}"
         self._conversation.server_sent(message)
-        self._book.transcript.client_heard(self.name, message)
+        self._book.transcript.of_client(self.name, "<", message)
         if message["type"] == "event":
             self.events.append(message)
         elif message["request_seq"] in self._asked:

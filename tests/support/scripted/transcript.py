@@ -82,21 +82,13 @@ class Transcript:
         finally:
             self._quiet = False
 
-    def client_said(self, name: str, message: Json) -> None:
-        """`client >`."""
-        self.line(name, ">", self._message(message, named=True))
+    def of_client(self, name: str, sign: str, message: Json) -> None:
+        """What a client says (`>`) or is told (`<`)."""
+        self.line(name, sign, self._message(message, named=True))
 
-    def client_heard(self, name: str, message: Json) -> None:
-        """`client <`."""
-        self.line(name, "<", self._message(message, named=True))
-
-    def rank_said(self, rank: Who, message: Json) -> None:
-        """`rank 3 >`: ids are debugpy's own, small and reused."""
-        self.line(rank, ">", self._message(message, named=False))
-
-    def rank_heard(self, rank: Who, message: Json) -> None:
-        """`rank 3 <`."""
-        self.line(rank, "<", self._message(message, named=False))
+    def of_rank(self, rank: Who, sign: str, message: Json) -> None:
+        """What a rank says or is told: ids are debugpy's own, small and reused."""
+        self.line(rank, sign, self._message(message, named=False))
 
     def text(self) -> str:
         """All lines, those that several ranks share as one."""
