@@ -68,8 +68,11 @@ async def test_a_bind_that_is_refused(
 
 @pytest.mark.quick
 async def test_our_own_client_and_the_token(user: User, token: Path) -> None:
-    """Right: 0. Wrong, none, or a file that others may read: 4."""
-    _, address = await far(user, token, "--insecure")
+    """Right: 0. Wrong, none, or a file that others may read: 4.
+
+    Beyond loopback the same user needs it, too.
+    """
+    command, address = await far(user, token, "--insecure")
     wrong, open_to_all = user.folder / "wrong", user.folder / "open"
     token_of(wrong)
     shutil.copy(token, open_to_all)
@@ -88,9 +91,6 @@ async def test_our_own_client_and_the_token(user: User, token: Path) -> None:
     done = await user.does("list")
     assert (done.code, done.err) == (0, ""), "its own user, by the session file"
 
-
-async def test_beyond_loopback_the_same_user_needs_the_token_too(user: User, token: Path) -> None:
-    command, _ = await far(user, token, "--insecure")
     stranger = await command.client("stranger", all_answered=False)
     with pytest.raises(RequestFailed, match="requires a token"):
         await stranger.handshake({"justMyCode": True}, timeout=LIMIT)
@@ -145,20 +145,16 @@ async def test_what_a_session_leaves_on_the_disk(user: User) -> None:
     await client.request("attach", {"role": "observer"}, timeout=LIMIT)
     assert "ranks" in await client.request("list", timeout=LIMIT)
     await client.disconnect()
-    command.process.terminate()
-    assert (await command.ends()).code == 0
-    assert not list(user.sessions.iterdir())
 
-
-async def test_a_session_file_that_others_may_read(user: User) -> None:
-    command = await user.start("attach", NOWHERE)
-    token = (await command.session())["token"]
     command.session_path.chmod(0o644)
     for words in ((), (str(command.session_path),)):
         done = await user.does("list", *words)
         assert (done.code, done.out) == (4, "")
         assert "other users can read" in done.err
-        assert token not in done.err
+        assert session["token"] not in done.err
+    command.process.terminate()
+    assert (await command.ends()).code == 0
+    assert not list(user.sessions.iterdir())
 
 
 async def test_a_folder_too_deep_for_a_unix_socket(user: User) -> None:
