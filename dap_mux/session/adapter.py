@@ -22,23 +22,21 @@ from dap_mux.pure.errors import DapMuxError
 from dap_mux.session.session import Session, open_session, settings_of
 from dap_mux.session.terminal_output import set_up_log
 from dap_mux.shell.listeners import StdioConnection, serve_stdio
-from dap_mux.system.config import AdapterOptions, Config
+from dap_mux.system.config import Config
 
 if TYPE_CHECKING:
     from anyio.abc import TaskGroup
 
-    from dap_mux.cluster.launcher import LaunchedJob
-    from dap_mux.cluster.local import LocalCluster
     from dap_mux.session.hosted_ranks import Recorded
-    from dap_mux.session.job import Job
+    from dap_mux.session.launcher_job import LauncherRanks
+    from dap_mux.session.local_job import LocalRanks
 
 
-async def serve_adapter(options: AdapterOptions, opens: Callable[[Path], Recorded]) -> int:
+async def serve_adapter(config: Config, opens: Callable[[Path], Recorded]) -> int:
     """Serve the editor on standard input and output until it has left or the job has ended.
 
     `opens` reads a report, which a `launch` may name. Raises DapMuxError if the input is not DAP.
     """
-    config = options.config
     set_up_log(config.verbosity, config.log_dir, config.log)
     settings = settings_of(config, ranks_from_client=True)
     avoid = range(config.base_port, config.base_port + 1024)
@@ -75,8 +73,7 @@ class Finder:
         self._session = session
         self._opens = opens
         self._config = config
-        self._cluster: LocalCluster | LaunchedJob | None = None
-        self._job: Job | None = None
+        self._job: LocalRanks | LauncherRanks | None = None
         self._job_over = asyncio.Event()
         self._found: set[int] = set()
 
@@ -143,7 +140,6 @@ class Finder:
 
     async def _launch_ranks(self, request: FindRanks, config: Config) -> None:
         from dap_mux.cluster.local import LocalCluster
-        from dap_mux.session.job import Job
         from dap_mux.session.launch_attributes import launch_job
         from dap_mux.session.local_job import LocalRanks, job_name
 
@@ -151,24 +147,20 @@ class Finder:
         settings = replace(settings_of(config, owns_job=True), job_name=job_name(job.command))
         settings = replace(settings, replays=bool(request.arguments.get("replay")))
         async with LocalCluster(job) as cluster:
-            self._cluster = cluster
-            ranks = LocalRanks(self._session, cluster)
-            self._job = Job(self._session, ranks, terminal=False)
+            self._job = ranks = LocalRanks(self._session, cluster, terminal=False)
             ranks.announce_ranks()
             self._answer(request, settings=settings)
-            await self._job.run()
+            await ranks.run()
 
     async def _launch_by_launcher(self, request: FindRanks, config: Config) -> None:
         from dap_mux.cluster.launcher import LaunchedJob
-        from dap_mux.session.job import Job
         from dap_mux.session.launch_attributes import launcher_job
         from dap_mux.session.launcher_job import LauncherRanks, launcher_settings
 
         job = launcher_job(config, request.arguments)
         settings = launcher_settings(config, job.command)
         async with LaunchedJob(job) as launched:
-            self._cluster = launched
-            self._job = Job(self._session, LauncherRanks(self._session, launched), terminal=False)
+            self._job = LauncherRanks(self._session, launched, terminal=False)
             self._answer(request, settings=settings)
             await self._job.run()
 
@@ -183,8 +175,8 @@ class Finder:
             await self._job_over.wait()
             return
         await self._session.release("the editor has left")
-        if self._cluster:
-            self._cluster.leave_running()
+        if self._job:
+            self._job.started.leave_running()
 
 
 T = TypeVar("T")

@@ -22,7 +22,7 @@ from dap_mux.pure.errors import UsageError
 from dap_mux.pure.rank_sets import RankId
 from dap_mux.rank.environ import OUTPUT_BYTES, POST_MORTEM, REPLAY, hold_of
 from dap_mux.session.terminal_output import alert, say_more
-from dap_mux.system.config import LaunchOptions, RunOptions
+from dap_mux.system.config import JobOptions, RunOptions
 from dap_mux.system.user_files import open_regular
 
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ class Endings:
         ended = [(one.rank, one.printed) for one in self._ended()]
         path.write_bytes(msgspec.json.encode(ended))
 
-    def report(self, code: int, missing: Missing, options: LaunchOptions | RunOptions) -> None:
+    def report(self, code: int, missing: Missing, options: JobOptions) -> None:
         """Print the block, and write the file of `--end-json`."""
         from dap_mux.pure.insight.end_of_job import end_of_job  # noqa: PLC0415
         from dap_mux.pure.insight.end_of_job_block import lines_of  # noqa: PLC0415
@@ -209,7 +209,7 @@ def hold_text(given: str | None) -> str:
     return text
 
 
-def words_of(options: LaunchOptions | RunOptions) -> tuple[str, ...]:
+def words_of(options: JobOptions) -> tuple[str, ...]:
     """Return the words after `dap-mux run` that start the job again."""
     if isinstance(options, RunOptions):
         if REPLAY in options.variables:

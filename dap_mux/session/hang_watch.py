@@ -6,7 +6,7 @@ The hours between a hang and the first person who looks at it are lost otherwise
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -16,6 +16,7 @@ from anyio import to_thread
 from dap_mux.pure.errors import DapMuxError
 from dap_mux.pure.insight.why.verdict import Verdict
 from dap_mux.pure.insight.why.verdicts import HEALTHY, UNDECIDED
+from dap_mux.pure.rank_sets import RankId
 from dap_mux.session.outside_view import ranks_outside, verdict_on
 from dap_mux.session.terminal_output import alert, say_more
 
@@ -26,10 +27,10 @@ CONFIRMED_AFTER_S: Final = 5.0
 
 @dataclass(eq=False)
 class HangWatch:
-    """Looks every `interval` seconds at the processes of `_pids`, unless `_watched`."""
+    """Looks every `interval` seconds at the processes of `_running`, unless `_watched`."""
 
     interval: float
-    _pids: Callable[[], list[int]]
+    _running: Callable[[], Mapping[RankId, int]]
     _watched: Callable[[], bool]
     _reported: str = ""
 
@@ -53,7 +54,7 @@ class HangWatch:
         if self._watched():
             return None
         try:
-            ranks = await to_thread.run_sync(ranks_outside, self._pids())
+            ranks = await to_thread.run_sync(ranks_outside, [*self._running().values()])
             verdict, _ = await verdict_on(ranks)
         except DapMuxError as error:  # they have just ended
             logger.debug("no look from outside: %s", error)

@@ -1,6 +1,6 @@
 """A job that the session has started and owns: its signals, its restarts and its end.
 
-How ranks are started, followed and stopped differs (`JobRanks`): `local_job` starts them itself,
+How ranks are started, followed and stopped differs: `local_job` starts them itself,
 `launcher_job` leaves that to a launcher.
 """
 
@@ -15,23 +15,26 @@ import signal
 import stat
 import sys
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
-from typing import Final, Protocol
+from typing import ClassVar, Final, Protocol
 
 import anyio
 import msgspec
 from msgspec import Struct
 
+from dap_mux.cluster.job import ExitReasons
 from dap_mux.engine import inputs
 from dap_mux.pure.errors import UsageError
 from dap_mux.pure.rank_sets import RankId, fold
 from dap_mux.rank.environ import COMM, COMM_FILE, EQUAL, STEP
+from dap_mux.session.end_of_job import Endings, Missing
 from dap_mux.session.session import Session
 from dap_mux.session.terminal_output import Echo, say
-from dap_mux.system.config import LaunchOptions, RunOptions
+from dap_mux.system.config import JobOptions, LaunchOptions
 from dap_mux.system.session_files import SessionFile
 from dap_mux.system.user_files import foreign
 
@@ -60,53 +63,59 @@ class InlineConsole(Protocol):
         """Handle a Ctrl-C; return False where it is meant for the job."""
 
 
-class JobRanks(Protocol):
-    """The ranks of a job, and the way they were started."""
-
-    target: str
-    """The receiver of a stop, in messages: `every rank` or `the launcher`."""
-
-    async def serve(self, job: Job) -> int:
-        """Follow the ranks until the job has ended; return its exit code."""
-
-    async def stop(self, first: signal.Signals = signal.SIGTERM) -> None:
-        """Ask everything to end by this signal, and kill whatever is left after a time limit."""
-
-    async def restart(self, to: str) -> None:
-        """Start the ranks again; `to`: where a replay stops. Raises UsageError."""
-
-    def pids(self) -> list[int]:
-        """Return the processes of this machine's ranks that run."""
-
-    def report_end(self, code: int, options: RunOptions | LaunchOptions) -> None:
-        """Print which rank of a failed job failed first."""
-
-    def signal_notice(self, number: signal.Signals, *, first: bool) -> str:
-        """Return the message for a signal that is about to be handled."""
-
-    def signal_again(self, number: signal.Signals) -> None:
-        """Handle a signal that arrives while `stop` is still waiting."""
-
-    def still_running(self) -> str:
-        """Describe what `stop` is waiting for and what happens next; '' for nothing."""
-
-
 @dataclass(eq=False)
-class Job:
-    """Runs the ranks, and stops or restarts them as signals and clients ask.
+class Job(ABC):
+    """Follows the ranks of a job, and stops or restarts them as signals and clients ask.
 
-    `terminal`: a person has started the job in a terminal, and ends it by Ctrl-C. `echo`: repeats
-    the ranks' output there. `why_after`: how often (s) to look for a hang while nobody watches.
+    `dial`: ranks connect to the session. `terminal`: a person has started the job in a terminal,
+    and ends it by Ctrl-C. `echo`: repeats the ranks' output there. `why_after`: how often (s) to
+    look for a hang while nobody watches.
     """
 
+    target: ClassVar[str]
+    """The receiver of a stop, in messages: `every rank` or `the launcher`."""
+    notices: ClassVar[tuple[str, str]]
+    """The messages for a signal that is about to be handled: for the first one, and for others."""
     session: Session
-    ranks: JobRanks
     _: KW_ONLY
+    dial: bool = False
     terminal: bool = True
     console: InlineConsole | None = None
     echo: Echo | None = None
     why_after: float | None = None
     _signal: signal.Signals | None = None
+
+    def __post_init__(self) -> None:
+        self._failures, self._exit_reasons = FailureReports(self.session), ExitReasons()
+        self._endings = Endings(self._exit_reasons)
+
+    @abstractmethod
+    async def serve(self) -> int:
+        """Follow the ranks until the job has ended; return its exit code."""
+
+    @abstractmethod
+    async def stop(self, first: signal.Signals = signal.SIGTERM) -> None:
+        """Ask everything to end by this signal, and kill whatever is left after a time limit."""
+
+    @abstractmethod
+    async def start_again(self, to: str) -> None:
+        """Start the ranks again; `to`: where a replay stops. Raises UsageError."""
+
+    @abstractmethod
+    def running(self) -> dict[RankId, int]:
+        """Return the processes of this machine's ranks that run."""
+
+    @abstractmethod
+    def signal_again(self, number: signal.Signals) -> None:
+        """Handle a signal that arrives while `stop` is still waiting."""
+
+    @abstractmethod
+    def still_running(self) -> str:
+        """Describe what `stop` is waiting for and what happens next; '' for nothing."""
+
+    def missing(self) -> Missing:
+        """Return the ranks whose end is not known by their files."""
+        return Missing()
 
     @property
     def ending(self) -> bool:
@@ -132,32 +141,33 @@ class Job:
                 from dap_mux.session.hang_watch import HangWatch  # noqa: PLC0415
 
                 driver = self.session.driver
-                watch = HangWatch(self.why_after, self.ranks.pids, lambda: driver.has_clients)
+                watch = HangWatch(self.why_after, self.running, lambda: driver.has_clients)
                 tasks.start_soon(watch.run)
             tasks.start_soon(self._stop_on_request)
-            code = await self.ranks.serve(self)
+            code = await self.serve()
             tasks.cancel_scope.cancel()
         if self.echo:
             self.echo.catch_up(final=True)
         return 128 + self._signal if self._signal is not None else code
 
-    def report_end(self, code: int, options: RunOptions | LaunchOptions) -> None:
-        """Say what a job has failed of, unless somebody has ended it."""
+    def report_end(self, code: int, options: JobOptions) -> None:
+        """Say which rank of a job that has failed was the first, unless somebody has ended it."""
         if code and not self.ending:
-            self.ranks.report_end(code, options)
+            self._endings.report(code, self.missing(), options)
 
     async def stop_for_restart(self) -> None:
         """Wait until a client asks for a restart, and stop the ranks."""
         await self.session.driver.restart_requested.wait()
-        say(f"the debugger asked to restart the job: stopping {self.ranks.target}")
-        await self.ranks.stop()
+        say(f"the debugger asked to restart the job: stopping {self.target}")
+        await self.stop()
 
     async def restart(self) -> bool:
         """Start the ranks again and tell the engine. Whether that succeeded."""
         self.session.driver.restart_requested.clear()
+        self._endings.clear()
         problem = ""
         try:
-            await self.ranks.restart(self.session.driver.restart_to)
+            await self.start_again(self.session.driver.restart_to)
         except UsageError as error:
             problem = str(error)
         self.session.driver.feed(inputs.JobRestarted(problem))
@@ -165,8 +175,8 @@ class Job:
 
     async def _stop_on_request(self) -> None:
         await self.session.driver.end_requested.wait()
-        say(f"the debugger asked to end the job: stopping {self.ranks.target}")
-        await self.ranks.stop()
+        say(f"the debugger asked to end the job: stopping {self.target}")
+        await self.stop()
 
     async def _handle_signals(self) -> None:
         """Ctrl-C and SIGTERM end the job, as they would without us; the exit code says so."""
@@ -174,23 +184,23 @@ class Job:
         while number is signal.SIGINT and self.console and self.console.interrupt():
             number = await self.session.interrupted()
         self._signal = number
-        say(f"{number.name}: {self.ranks.signal_notice(number, first=True)}")
+        say(f"{number.name}: {self.notices[0]}")
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._report_still_running)
             tasks.start_soon(self._handle_further_signals)
-            await self.ranks.stop(number)
+            await self.stop(number)
             tasks.cancel_scope.cancel()
 
     async def _handle_further_signals(self) -> None:
         while True:
             number = await self.session.interrupted()
-            say(f"{number.name}: {self.ranks.signal_notice(number, first=False)}")
+            say(f"{number.name}: {self.notices[1]}")
             self._signal = number
-            self.ranks.signal_again(number)
+            self.signal_again(number)
 
     async def _report_still_running(self) -> None:
         await anyio.sleep(STOP_NOTICE_S)
-        if left := self.ranks.still_running():
+        if left := self.still_running():
             say(f"waiting for {left}")
 
 
@@ -334,7 +344,7 @@ def entry_line(command: tuple[str, ...]) -> dict[str, int]:
     return {str(path): line} if line else {}
 
 
-def rank_variables(options: RunOptions | LaunchOptions) -> dict[str, str]:
+def rank_variables(options: JobOptions) -> dict[str, str]:
     """Return what tells ranks to record or to replay; "" sets none."""
     of_trace = {}
     if isinstance(options, LaunchOptions):

@@ -14,7 +14,7 @@ from anyio.abc import TaskGroup
 from msgspec.structs import replace
 
 from dap_mux.cluster.framework_source import MetCluster, met_clusters, python_with
-from dap_mux.cluster.job import ExitReasons, ForeignProcess
+from dap_mux.cluster.job import ForeignProcess
 from dap_mux.cluster.launcher import STOP_TIMEOUT_S, LaunchedJob, LauncherJob, RankReport
 from dap_mux.cluster.records import RankRecord
 from dap_mux.cluster.tunnel import run_command
@@ -24,10 +24,9 @@ from dap_mux.pure.errors import DapMuxError, NothingToConnect, UsageError
 from dap_mux.pure.printable import one_line
 from dap_mux.pure.rank_sets import RankId
 from dap_mux.session.dial_out import dial_variables
-from dap_mux.session.end_of_job import KEEP_OUTPUT, Endings, Missing, hold_text
+from dap_mux.session.end_of_job import KEEP_OUTPUT, Missing, hold_text
 from dap_mux.session.job import (
     FILES_PER_OWN_RANK,
-    FailureReports,
     InlineConsole,
     Job,
     entry_line,
@@ -39,7 +38,7 @@ from dap_mux.session.job import (
 from dap_mux.session.rank_sources import RankSources
 from dap_mux.session.session import Session, endpoint_of, open_session, settings_of
 from dap_mux.session.terminal_output import Echo, say, set_up_log
-from dap_mux.system.config import Config, LaunchOptions, RerunOptions, RunOptions
+from dap_mux.system.config import Config, LaunchOptions
 from dap_mux.system.config.options import Address
 from dap_mux.system.temporary_folders import log_folder
 
@@ -97,8 +96,15 @@ async def _run_launcher(
     options: LaunchOptions, console: InlineConsole | None, output: Path | None
 ) -> int:
     config = options.config
-    job = launcher_job(config, options.command, output, hold_text(options.hold))
-    job = dataclasses.replace(job, variables=rank_variables(options))
+    job = LauncherJob(
+        command=options.command,
+        base_port=config.base_port,
+        wait=config.wait,
+        output=output,
+        cwd=Path.cwd(),
+        hold=hold_text(options.hold),
+        variables=rank_variables(options),
+    )
     job.program()
     kept = KEEP_OUTPUT if options.output_json else {}
     dial = config.dial_listen
@@ -114,29 +120,15 @@ async def _run_launcher(
     ):
         text = f"one session for the ranks of {settings.job_name} on {session.address}"
         await greet(session, settings.job_name, text, waits=config.wait, console=bool(console))
-        ranks = LauncherRanks(session, launched, dial=options.dial)
-        echo = Echo.of_file(output) if output else None
-        running = Job(session, ranks, console=console, echo=echo)
-        running.why_after = options.why_after
-        code = await running.run()
-        running.report_end(code, options)
+        echo, why_after = Echo.of_file(output) if output else None, options.why_after
+        ranks = LauncherRanks(
+            session, launched, dial=options.dial, console=console, echo=echo, why_after=why_after
+        )
+        code = await ranks.run()
+        ranks.report_end(code, options)
         if options.output_json:
             ranks.write_output(options.output_json)
         return code
-
-
-def launcher_job(
-    config: Config, command: tuple[str, ...], output: Path | None, hold: str = ""
-) -> LauncherJob:
-    """Return what to start, from the configuration."""
-    return LauncherJob(
-        command=command,
-        base_port=config.base_port,
-        wait=config.wait,
-        output=output,
-        cwd=Path.cwd(),
-        hold=hold,
-    )
 
 
 def launcher_settings(config: Config, command: tuple[str, ...], name: str = "") -> Settings:
@@ -145,115 +137,109 @@ def launcher_settings(config: Config, command: tuple[str, ...], name: str = "") 
     return replace(settings, lingers=inf, job_name=name or Path(command[0]).name)
 
 
-class LauncherRanks:
-    """The launcher and the ranks that it starts (`JobRanks`), reported to the engine."""
+@dataclasses.dataclass(eq=False)
+class LauncherRanks(Job):
+    """The launcher and the ranks that it starts, reported to the engine."""
 
     target = "the launcher"
+    notices = ("passed on to the launcher", "passed on to the launcher")
+    started: LaunchedJob
 
-    def __init__(self, session: Session, launched: LaunchedJob, *, dial: bool = False) -> None:
-        self._session = session
-        self._dial = dial
-        self._launched = launched
-        self._failures, self._exit_reasons = FailureReports(session), ExitReasons()
+    def __post_init__(self) -> None:
+        super().__post_init__()
         self._ranks: dict[RankId, ForeignProcess | None] = {}
         self._reported: set[RankId] = set()
-        self._endings = Endings(self._exit_reasons)
 
-    async def serve(self, job: Job) -> int:
+    async def serve(self) -> int:
         """Follow the ranks until the launcher has ended; return its exit code."""
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._report_ranks, job, tasks)
-            tasks.start_soon(join_clusters, self._session, self._launched.rendezvous)
-            code = await self._until_ended(job)
+            tasks.start_soon(self._report_ranks, tasks)
+            tasks.start_soon(join_clusters, self.session, self.started.rendezvous)
+            code = await self._until_ended()
             await self._end(code)
             tasks.cancel_scope.cancel()
         return code
 
     async def stop(self, first: signal.Signals = signal.SIGTERM) -> None:
         """Ask the launcher to end its job, and kill it after `STOP_TIMEOUT_S`."""
-        await self._launched.stop(first)
+        await self.started.stop(first)
 
-    async def restart(self, to: str) -> None:
+    async def start_again(self, to: str) -> None:
         """Start the launcher again. Raises UsageError."""
         del to  # a replay has none
-        self._endings.clear()
         self._reported.clear()
-        self._launched.start()
+        self.started.start()
 
-    def pids(self) -> list[int]:
+    def running(self) -> dict[RankId, int]:
         """Return those of this machine that run."""
-        return [one.pid for one in self._ranks.values() if one is not None and one.alive()]
+        return {id: one.pid for id, one in self._ranks.items() if one is not None and one.alive()}
 
-    def report_end(self, code: int, options: RunOptions | LaunchOptions) -> None:
-        """Print which rank failed first."""
+    def missing(self) -> Missing:
+        """Return the ranks without files, and the launcher's failure."""
         missing = [id for id in self._ranks if id not in self._reported]
-        hosts = self._session.driver.engine.hosts() if self._dial else {}
+        hosts = self.session.driver.engine.hosts() if self.dial else {}
         unseen = {id: hosts[id] for id in missing if id in hosts}
-        gone = Missing([id for id in missing if id not in unseen], unseen, self._failed_launcher())
-        self._endings.report(code, gone, options)
+        gone = [id for id in missing if id not in unseen]
+        return Missing(gone, unseen, self._failed_launcher())
 
     def write_output(self, path: Path) -> None:
         """Write what the ranks have printed."""
         self._endings.write_output(path)
 
     def _failed_launcher(self) -> Ended | None:
-        return self._endings.of_launcher(self._launched.rendezvous)
-
-    def signal_notice(self, _: signal.Signals, *, first: bool) -> str:
-        """Every signal goes to the launcher."""
-        return "passed on to the launcher"
+        return self._endings.of_launcher(self.started.rendezvous)
 
     def signal_again(self, number: signal.Signals) -> None:
         """Pass it on as well."""
-        self._launched.send_signal(number)
+        self.started.send_signal(number)
 
     def still_running(self) -> str:
         """Return the launcher and its ranks, as far as they have not ended."""
-        if not self._launched.runs:
+        if not self.started.runs:
             return ""
-        left = {id: one.pid for id, one in self._ranks.items() if one is not None and one.alive()}
+        left = self.running()
         ranks = f" and {with_processes(left)}" if left else ""
         return (
-            f"the launcher (process {self._launched.pid}){ranks} to end; killed after "
+            f"the launcher (process {self.started.pid}){ranks} to end; killed after "
             f"{STOP_TIMEOUT_S:g} s, and another Ctrl-C is passed on to the launcher, too"
         )
 
-    async def _until_ended(self, job: Job) -> int:
+    async def _until_ended(self) -> int:
         """Wait for the launcher's end, and again after each restart."""
         while True:
-            self._session.launcher = self._launched.pid
+            self.session.launcher = self.started.pid
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(job.stop_for_restart)
+                tasks.start_soon(self.stop_for_restart)
                 tasks.start_soon(self._warn_without_ranks)
-                code = await self._launched.ended()
+                code = await self.started.ended()
                 tasks.cancel_scope.cancel()
-            self._session.launcher_ended(code)
-            if not job.restarting:
+            self.session.launcher_ended(code)
+            if not self.restarting:
                 return code if code >= 0 else 128 - code
-            if not await job.restart():
+            if not await self.restart():
                 return OWN_FAILURE_CODE
 
     async def _warn_without_ranks(self) -> None:
         await anyio.sleep(NO_RANK_WARNING_S)
-        if not self._session.knows_ranks:
-            self._session.tell(NO_RANK_YET.format(NO_RANK_WARNING_S))
+        if not self.session.knows_ranks:
+            self.session.tell(NO_RANK_YET.format(NO_RANK_WARNING_S))
 
     async def _end(self, code: int) -> None:
         """The launcher's end is the job's; ranks that still run are released."""
-        if not self._session.knows_ranks and (not code or self._failed_launcher() is None):
-            self._session.tell(NO_RANK_AT_ALL)
-        self._session.driver.feed(inputs.JobEnded(code))
+        if not self.session.knows_ranks and (not code or self._failed_launcher() is None):
+            self.session.tell(NO_RANK_AT_ALL)
+        self.session.driver.feed(inputs.JobEnded(code))
         with anyio.move_on_after(FINAL_MESSAGES_TIMEOUT_S):
-            await self._session.driver.finished.wait()
-        if self._session.driver.finished.is_set():
-            await self._session.over()
+            await self.session.driver.finished.wait()
+        if self.session.driver.finished.is_set():
+            await self.session.over()
             return
         say(f"the launcher has ended; {self._left_behind()}")
-        await self._session.release("the launcher has ended")
+        await self.session.release("the launcher has ended")
 
     def _left_behind(self) -> str:
         """Describe the ranks that outlive their launcher."""
-        left = self._session.driver.engine.not_gone()
+        left = self.session.driver.engine.not_gone()
         processes = {id: self._ranks.get(id) for id in left}
         pids = {id: process.pid if process else None for id, process in processes.items()}
         still = (
@@ -263,19 +249,19 @@ class LauncherRanks:
         )
         return f"{with_processes(pids)} {still} without a debugger"
 
-    async def _report_ranks(self, job: Job, tasks: TaskGroup) -> None:
-        async for report in self._launched.reports():
+    async def _report_ranks(self, tasks: TaskGroup) -> None:
+        async for report in self.started.reports():
             record, process = report.record, report.process
             id = self._id_of(record)
             self._announce_group(id[0], record.world_size or 0)
             self._ranks[id] = process
             self._reported.add(id)
-            if not self._dial:  # else its reverse connection brings the same
-                self._session.rank_known(*id, self._endpoint(report))
+            if not self.dial:  # else its reverse connection brings the same
+                self.session.rank_known(*id, self._endpoint(report))
             if process is not None:
-                tasks.start_soon(self._watch, job, id, process)
+                tasks.start_soon(self._watch, id, process)
             else:
-                file = self._launched.failure_file(report.host, report.pid)
+                file = self.started.failure_file(report.host, report.pid)
                 self._endings.note_elsewhere(id, report.host, report.pid, file)
 
     def _endpoint(self, report: RankReport) -> Endpoint:
@@ -283,7 +269,7 @@ class LauncherRanks:
         endpoint = replace(endpoint_of(record), watched=report.process is not None)
         if report.host == socket.gethostname() or record.host not in LOOPBACK:
             return endpoint
-        self._session.tell(f"rank {record.rank} {_out_of_reach(report)}")
+        self.session.tell(f"rank {record.rank} {_out_of_reach(report)}")
         return replace(endpoint, way_down=_out_of_reach(report))
 
     def _id_of(self, record: RankRecord) -> RankId:
@@ -297,19 +283,19 @@ class LauncherRanks:
 
     def _announce_group(self, group: str, size: int) -> None:
         """Show all ranks of a group as soon as the first has reported the size."""
-        if not self._dial:
-            self._session.expect(size, files=FILES_PER_OWN_RANK)
+        if not self.dial:
+            self.session.expect(size, files=FILES_PER_OWN_RANK)
         for rank in range(size):
             id = (group, rank)
             if id not in self._ranks:
                 self._ranks[id] = None
-                port = self._launched.job.base_port + rank
-                if not self._dial:
-                    self._session.rank_known(*id, Endpoint(LOOPBACK[0], port, announces=True))
+                port = self.started.job.base_port + rank
+                if not self.dial:
+                    self.session.rank_known(*id, Endpoint(LOOPBACK[0], port, announces=True))
 
-    async def _watch(self, job: Job, id: RankId, process: ForeignProcess) -> None:
+    async def _watch(self, id: RankId, process: ForeignProcess) -> None:
         """Report the end of a rank's process; its exit code is known where it is the launcher."""
-        file = self._launched.failure_file(socket.gethostname(), process.pid)
+        file = self.started.failure_file(socket.gethostname(), process.pid)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._failures.follow, lambda: [(id, file)])
             seen = await process.ended()
@@ -317,12 +303,12 @@ class LauncherRanks:
         if self._ranks[id] is process:
             self._failures.look(id, file)
             reason = self._exit_reasons.if_killed_for_memory(process.pid)
-            own = process.pid == self._launched.pid
-            code = await self._launched.ended() if own else None
+            own = process.pid == self.started.pid
+            code = await self.started.ended() if own else None
             in_words = reason if seen is None else self._exit_reasons.of(process.pid, seen)
             self._endings.note(id, process.pid, seen if code is None else code, in_words, file)
-            if not self._dial:  # else its reverse connection tells, which may be another's by now
-                self._session.driver.feed(inputs.RankExited(id, code, reason, job.ending))
+            if not self.dial:  # else its reverse connection tells, which may be another's by now
+                self.session.driver.feed(inputs.RankExited(id, code, reason, self.ending))
 
 
 def _out_of_reach(report: RankReport) -> str:
@@ -343,18 +329,18 @@ RERUN_GROUP: Final = "rerun"
 _AS_RANK: Final = ("env", "RANK=0", "WORLD_SIZE=1", f"DAP_MUX_GROUP={RERUN_GROUP}")
 
 
-async def rerun_task(options: RerunOptions) -> int:
-    """Run the task until it ends; return its process's exit code. Raises `DapMuxError`."""
-    if not options.endpoint.startswith(DASK):
-        raise UsageError(
-            f"{options.endpoint}: not a Dask cluster; one looks like dask:tcp://HOST:8786"
-        )
-    python = await python_with("distributed", options.config.python)
+async def rerun_task(config: Config, key: str, endpoint: str) -> int:
+    """Run the task `key` of the cluster at `endpoint` (`dask:tcp://HOST:8786`) as a rank.
+
+    Returns its process's exit code. Raises `DapMuxError`.
+    """
+    if not endpoint.startswith(DASK):
+        raise UsageError(f"{endpoint}: not a Dask cluster; one looks like dask:tcp://HOST:8786")
+    python = await python_with("distributed", config.python)
     program = Path(__file__).parents[1] / "rank" / "frameworks" / "dask_rerun.py"
-    address = options.endpoint.removeprefix(DASK)
-    command = (python, str(program), address, options.key)
+    command = (python, str(program), endpoint.removeprefix(DASK), key)
     found = await run_command((*command, "check"), within=CHECK_TIMEOUT_S)
     if found.code != 0:
         raise NothingToConnect(one_line(found.err.strip().rpartition("\n")[2])[:MAX_REASON])
-    launched = LaunchOptions(options.config, (*_AS_RANK, *command), name=options.key, hold="on")
+    launched = LaunchOptions(config, (*_AS_RANK, *command), name=key, hold="on")
     return await run_launcher(launched)

@@ -12,17 +12,16 @@ from pathlib import Path
 import anyio
 from msgspec.structs import replace
 
-from dap_mux.cluster.job import ExitReasons, RankEnded, RankProcess, describe_exit
+from dap_mux.cluster.job import RankEnded, RankProcess, describe_exit
 from dap_mux.cluster.local import LocalCluster, LocalJob, job_exit_code, job_python
 from dap_mux.engine import inputs
 from dap_mux.pure.endpoint import Endpoint
 from dap_mux.pure.rank_sets import RankId, fold
 from dap_mux.rank.environ import REPLAY, REPLAY_AT
 from dap_mux.session.dial_out import dial_variables
-from dap_mux.session.end_of_job import Endings, Missing, hold_text
+from dap_mux.session.end_of_job import hold_text
 from dap_mux.session.job import (
     FILES_PER_OWN_RANK,
-    FailureReports,
     InlineConsole,
     Job,
     entry_line,
@@ -30,9 +29,9 @@ from dap_mux.session.job import (
     rank_variables,
     with_processes,
 )
-from dap_mux.session.session import Session, endpoint_of, open_session, settings_of
+from dap_mux.session.session import endpoint_of, open_session, settings_of
 from dap_mux.session.terminal_output import Echo, say, set_up_log
-from dap_mux.system.config import Config, LaunchOptions, RunOptions
+from dap_mux.system.config import RunOptions
 from dap_mux.system.config.options import Address
 from dap_mux.system.temporary_folders import log_folder
 
@@ -50,8 +49,18 @@ async def run_job(options: RunOptions, console: InlineConsole | None = None) -> 
 
 async def _run_job(options: RunOptions, console: InlineConsole | None, log_dir: Path) -> int:
     config = options.config
-    job = local_job(config, options.command, options.world_size, log_dir, hold_text(options.hold))
-    job = dataclasses.replace(job, variables=rank_variables(options), only=options.only)
+    job = LocalJob(
+        command=options.command,
+        world_size=options.world_size,
+        base_port=config.base_port,
+        wait=config.wait,
+        log_dir=log_dir,
+        python=job_python(config.python, os.environ),
+        cwd=Path.cwd(),
+        hold=hold_text(options.hold),
+        variables=rank_variables(options),
+        only=options.only,
+    )
     settings = replace(settings_of(config, owns_job=True), job_name=job_name(options.command))
     settings = replace(settings, replays=REPLAY in options.variables)
     dial = Address(LOOPBACK, 0) if options.dial else None
@@ -61,20 +70,21 @@ async def _run_job(options: RunOptions, console: InlineConsole | None, log_dir: 
     async with (
         open_session(config, settings, avoid=ports, entry=entry) as session,
         dial_variables(session, config, dial, {}, ours=True) as variables,
-        LocalCluster(dataclasses.replace(job, env={**job.env, **variables})) as cluster,
+        LocalCluster(dataclasses.replace(job, env=variables)) as cluster,
     ):
         count = "1 rank" if len(job.ranks) == 1 else f"{len(job.ranks)} ranks"
         text = f"one session for {count} on {session.address}; logs in {job.log_dir}"
         if job.python != sys.executable:
             text += f"; the ranks' Python is {job.python}"
         await greet(session, settings.job_name, text, waits=job.wait, console=console is not None)
-        ranks = LocalRanks(session, cluster, dial=options.dial)
+        echo, why_after = Echo(cluster.ranks), options.why_after
+        ranks = LocalRanks(
+            session, cluster, dial=options.dial, console=console, echo=echo, why_after=why_after
+        )
         ranks.announce_ranks()
-        running = Job(session, ranks, console=console, echo=Echo(cluster.ranks))
-        running.why_after = options.why_after
-        code = await running.run()
+        code = await ranks.run()
         _report(cluster)
-        running.report_end(code, options)
+        ranks.report_end(code, options)
     return code
 
 
@@ -83,118 +93,92 @@ def job_name(command: tuple[str, ...]) -> str:
     return command[1] if command[0] == "-m" else command[0]
 
 
-def local_job(
-    config: Config, command: tuple[str, ...], size: int, log_dir: Path, hold: str = ""
-) -> LocalJob:
-    """Return what to start, from the configuration."""
-    return LocalJob(
-        command=command,
-        world_size=size,
-        base_port=config.base_port,
-        wait=config.wait,
-        log_dir=log_dir,
-        python=job_python(config.python, os.environ),
-        cwd=Path.cwd(),
-        hold=hold,
-    )
-
-
-class LocalRanks:
-    """The ranks of a local job (`JobRanks`), reported to the engine."""
+@dataclasses.dataclass(eq=False)
+class LocalRanks(Job):
+    """The ranks of a local job, reported to the engine."""
 
     target = "every rank"
+    notices = ("stopping every rank", "killing every rank")
+    started: LocalCluster
 
-    def __init__(self, session: Session, cluster: LocalCluster, *, dial: bool = False) -> None:
-        self._session = session
-        self._dial = dial
-        self._cluster, self._first_job = cluster, cluster.job
-        self._failures, self._exit_reasons = FailureReports(session), ExitReasons()
-        self._endings = Endings(self._exit_reasons)
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._first_job = self.started.job
 
     def announce_ranks(self) -> None:
         """Tell the engine which ranks to expect; it connects once they say that they listen."""
-        self._session.expect(len(self._cluster.ranks), files=FILES_PER_OWN_RANK)
-        for rank in self._cluster.ranks:
-            port = 0 if self._dial else self._port(rank)
+        self.session.expect(len(self.started.ranks), files=FILES_PER_OWN_RANK)
+        for rank in self.started.ranks:
+            port = 0 if self.dial else self._port(rank)
             expected = Endpoint(
-                LOOPBACK, port, pid=rank.pid, announces=True, dials=self._dial, watched=True
+                LOOPBACK, port, pid=rank.pid, announces=True, dials=self.dial, watched=True
             )
-            self._session.rank_known(GROUP, rank.rank, expected)
+            self.session.rank_known(GROUP, rank.rank, expected)
 
-    async def serve(self, job: Job) -> int:
+    async def serve(self) -> int:
         """Follow the ranks until all have ended and the clients have been told."""
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._follow_all, job)
+            tasks.start_soon(self._follow_all)
             tasks.start_soon(self._failures.follow, self._failure_files)
-            await self._session.over()
+            await self.session.over()
             tasks.cancel_scope.cancel()
-        return job_exit_code(exit_codes(self._cluster), self._cluster.finished)
+        return job_exit_code(exit_codes(self.started), self.started.finished)
 
     async def stop(self, first: signal.Signals = signal.SIGTERM) -> None:
         """End every rank: ask, and kill after `STOP_TIMEOUT_S`."""
-        await self._cluster.stop(first, STOP_TIMEOUT_S)
+        await self.started.stop(first, STOP_TIMEOUT_S)
 
-    async def restart(self, to: str) -> None:
+    async def start_again(self, to: str) -> None:
         """Start every rank again; a replay up to there. Raises UsageError."""
-        self._endings.clear()
         first = self._first_job
         at = {REPLAY_AT: to} if to else {}
-        self._cluster.job = dataclasses.replace(first, variables={**first.variables, **at})
-        await self._cluster.restart()
+        self.started.job = dataclasses.replace(first, variables={**first.variables, **at})
+        await self.started.restart()
         self.announce_ranks()
 
-    def pids(self) -> list[int]:
+    def running(self) -> dict[RankId, int]:
         """Return those that run."""
-        return [rank.pid for rank in self._cluster.ranks if rank.runs]
-
-    def report_end(self, code: int, options: RunOptions | LaunchOptions) -> None:
-        """Print which rank failed first."""
-        self._endings.report(code, Missing(), options)
-
-    def signal_notice(self, _: signal.Signals, *, first: bool) -> str:
-        """Say what the signal does."""
-        return "stopping every rank" if first else "killing every rank"
+        return {(GROUP, rank.rank): rank.pid for rank in self.started.ranks if rank.runs}
 
     def signal_again(self, _: signal.Signals) -> None:
         """Kill the ranks at once."""
-        for rank in self._cluster.ranks:
+        for rank in self.started.ranks:
             rank.stop(signal.SIGKILL)
 
     def still_running(self) -> str:
         """Return the ranks that have not ended."""
-        left = {(GROUP, rank.rank): rank.pid for rank in self._cluster.ranks if rank.runs}
         return (
-            f"{with_processes(left)} to end; killed after {STOP_TIMEOUT_S:g} s, or at once by "
-            "another Ctrl-C"
+            f"{with_processes(self.running())} to end; killed after {STOP_TIMEOUT_S:g} s, or at "
+            "once by another Ctrl-C"
         )
 
     def _port(self, rank: RankProcess) -> int:
-        return self._cluster.job.base_port + rank.rank
+        return self.started.job.base_port + rank.rank
 
-    async def _follow_all(self, job: Job) -> None:
+    async def _follow_all(self) -> None:
         """Follow the ranks to their ends, and again after each restart."""
         while True:
             async with anyio.create_task_group() as following:
-                for rank in self._cluster.ranks:
-                    following.start_soon(self._follow, rank, job)
-                await job.stop_for_restart()
-            await job.restart()
+                for rank in self.started.ranks:
+                    following.start_soon(self._follow, rank)
+                await self.stop_for_restart()
+            await self.restart()
 
-    async def _follow(self, rank: RankProcess, job: Job) -> None:
+    async def _follow(self, rank: RankProcess) -> None:
         """Follow one rank. Its exit comes last: that of the last rank also ends this task."""
-        await self._report_ready(rank, job)
+        await self._report_ready(rank)
         code = await rank.wait()
         id = GROUP, rank.rank
         self._failures.look(id, rank.failure_file)
         by_us = rank.being_stopped
         reason = self._exit_reasons.of(rank.pid, code, by_us=by_us)
         self._endings.note(id, rank.pid, code, reason, rank.failure_file)
-        self._session.driver.feed(inputs.RankExited(id, code, reason, by_us))
+        self.session.driver.feed(inputs.RankExited(id, code, reason, by_us))
 
     def _failure_files(self) -> list[tuple[RankId, Path]]:
-        return [((GROUP, rank.rank), rank.failure_file) for rank in self._cluster.ranks]
+        return [((GROUP, rank.rank), rank.failure_file) for rank in self.started.ranks]
 
-    async def _report_ready(self, rank: RankProcess, job: Job) -> None:
+    async def _report_ready(self, rank: RankProcess) -> None:
         """Wait until the rank has written where it listens, and only then tell the engine.
 
         Connecting to an adapter that is still starting can kill the rank. A rank that dials out
@@ -203,14 +187,14 @@ class LocalRanks:
         try:
             record = await rank.ready()
         except RankEnded as error:
-            if not (job.ending or job.restarting):
-                self._session.tell(str(error))
+            if not (self.ending or self.restarting):
+                self.session.tell(str(error))
             return
-        if self._dial:
+        if self.dial:
             return
         if record.port != self._port(rank):
             say(f"rank {rank.rank}: port {self._port(rank)} is in use, took {record.port}")
-        self._session.rank_known(GROUP, rank.rank, replace(endpoint_of(record), watched=True))
+        self.session.rank_known(GROUP, rank.rank, replace(endpoint_of(record), watched=True))
 
 
 def exit_codes(cluster: LocalCluster) -> dict[int, int]:

@@ -63,7 +63,7 @@ def record(args: Namespace) -> int:
         end, output = folder / "end.json", None if debugged else folder / "output.json"
         hold = "off" if not plan.on_exception else None if debugged else HOLD_S
         options = LaunchOptions(
-            config, launcher, args.dial, "", hold, end, comm=args.comm, output_json=output
+            config, launcher, args.dial, hold, end, comm=args.comm, output_json=output
         )
         code = execute(run_launcher, options, console=recorder)
         if output and output.exists():

@@ -13,14 +13,13 @@ from dap_mux.frontends.cli import without_collections
 from dap_mux.frontends.cli.execution import execute, load_config, seconds_of
 from dap_mux.pure.errors import UsageError
 from dap_mux.system.config import (
-    AdapterOptions,
     AttachOptions,
+    JobOptions,
     LaunchOptions,
-    RerunOptions,
     RunOptions,
 )
 
-J = TypeVar("J", RunOptions, LaunchOptions)
+J = TypeVar("J", bound=JobOptions)
 TRACED = ("hash", "operations")
 """The modes of `--comm` that are worth a file."""
 
@@ -54,7 +53,7 @@ def run_local(options: RunOptions, args: Namespace) -> int:
 
 def _run(
     job: Callable[..., Coroutine[Any, Any, int]],
-    options: RunOptions | LaunchOptions | AttachOptions,
+    options: JobOptions | AttachOptions,
     args: Namespace,
 ) -> int:
     if not args.console:
@@ -79,7 +78,7 @@ def rerun(args: Namespace) -> int:
     with without_collections():
         from dap_mux.session.launcher_job import rerun_task
 
-    return execute(rerun_task, RerunOptions(load_config(args), args.key, args.endpoint))
+    return execute(partial(rerun_task, key=args.key, endpoint=args.endpoint), load_config(args))
 
 
 def adapter(args: Namespace) -> int:
@@ -92,7 +91,7 @@ def adapter(args: Namespace) -> int:
 
         return recording_of(path)
 
-    return execute(serve_adapter, AdapterOptions(load_config(args)), opens=opens)
+    return execute(serve_adapter, load_config(args), opens=opens)
 
 
 def run_options(args: Namespace) -> RunOptions:
@@ -105,7 +104,7 @@ def run_options(args: Namespace) -> RunOptions:
     config, size = load_config(args), world_size(args.world_size or "1")
     if config.mesh and config.mesh.size != size:
         raise UsageError(f"mesh {config.mesh} has {config.mesh.size} ranks, but -n is {size}")
-    options = RunOptions(config, command, size, args.dial, args.hold, args.end_json)
+    options = RunOptions(config, command, args.dial, args.hold, args.end_json, world_size=size)
     return _with_watches(options, args)
 
 
@@ -117,7 +116,7 @@ def launch_options(args: Namespace) -> LaunchOptions:
             f"({args.launcher[0]}) decides how many ranks it starts"
         )
     launcher = tuple(args.launcher)
-    options = LaunchOptions(load_config(args), launcher, args.dial, "", args.hold, args.end_json)
+    options = LaunchOptions(load_config(args), launcher, args.dial, args.hold, args.end_json)
     return _with_watches(options, args)
 
 

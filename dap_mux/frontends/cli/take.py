@@ -64,5 +64,5 @@ def replay_options(args: Namespace) -> RunOptions:
     if config.python is None:
         config = replace(config, python=replay.python)
     variables = {**replay.variables, **({GO_ON: "1"} if args.go_on else {})}
-    options = RunOptions(config, replay.command, replay.world)
-    return replace(options, variables=variables, only=replay.ranks)
+    options = RunOptions(config, replay.command, world_size=replay.world, only=replay.ranks)
+    return replace(options, variables=variables)

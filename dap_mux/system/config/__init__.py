@@ -9,12 +9,11 @@ command passes to the session. A new option is one row and one field.
 from __future__ import annotations
 
 from dap_mux.system.config.config import (
-    AdapterOptions,
     AttachOptions,
     Config,
+    JobOptions,
     LaunchOptions,
     Origin,
-    RerunOptions,
     Row,
     RunOptions,
 )
@@ -22,14 +21,13 @@ from dap_mux.system.config.options import OPTIONS, Address, Option
 
 __all__ = [
     "OPTIONS",
-    "AdapterOptions",
     "Address",
     "AttachOptions",
     "Config",
+    "JobOptions",
     "LaunchOptions",
     "Option",
     "Origin",
-    "RerunOptions",
     "Row",
     "RunOptions",
 ]

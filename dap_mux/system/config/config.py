@@ -292,15 +292,13 @@ def _show(option: Option, value: object) -> Plain:
 # The settings that each command passes to the session it starts.
 
 
-class RunOptions(Struct, frozen=True):
-    """Start `world_size` local ranks of `command`: a script and its arguments, or `-m`, a module
-    and its arguments. `dial`: the ranks connect to the session instead of listening.
-    """
+class JobOptions(Struct, frozen=True):
+    """What is the same of every job that we start, and serve."""
 
     config: Config
     command: tuple[str, ...]
-    world_size: int
     dial: bool = False
+    """Ranks connect to the session instead of listening."""
     hold: str | None = None
     """`DAP_MUX_POST_MORTEM` of the ranks, unless the environment has it; None: `debugged`."""
     end_json: Path | None = None
@@ -313,40 +311,32 @@ class RunOptions(Struct, frozen=True):
     """`DAP_MUX_COMM_FILE`, likewise."""
     variables: Mapping[str, str] = {}
     """Others of the ranks, likewise."""
+
+
+class RunOptions(JobOptions, frozen=True, kw_only=True):
+    """Start `world_size` local ranks of `command`: a script and its arguments, or `-m`, a module
+    and its arguments.
+    """
+
+    world_size: int
     only: tuple[int, ...] = ()
     """The ranks that are started; (): all."""
 
 
-class LaunchOptions(Struct, frozen=True):
-    """Start a launcher, whose command line is as it was typed, and debug the ranks it starts."""
+class LaunchOptions(JobOptions, frozen=True, kw_only=True):
+    """Start a launcher, whose command line is as it was typed, and debug the ranks it starts.
 
-    config: Config
-    command: tuple[str, ...]
-    dial: bool = False
-    """Ranks connect to the session, on `config.dial_listen`, instead of listening."""
+    Ranks that `dial` do so to `config.dial_listen`.
+    """
+
     name: str = ""
     """The job, as messages to the user name it; "" names the launcher."""
-    hold: str | None = None
-    """As in `RunOptions`; so are the next four."""
-    end_json: Path | None = None
-    why_after: float | None = None
-    comm: str = ""
-    comm_file: str = ""
     comm_equal: tuple[str, ...] = ()
     """Expressions, whose values the trace has after each step."""
     comm_step: str = ""
     """`FILE:LINE`, where steps end."""
     output_json: Path | None = None
     """A file for what ranks have printed, of which they keep more then: pairs of rank and text."""
-    variables: Mapping[str, str] = {}
-
-
-class RerunOptions(Struct, frozen=True):
-    """Run the task `key` of the cluster at `endpoint` (`dask:tcp://HOST:8786`) as a rank."""
-
-    config: Config
-    key: str
-    endpoint: str
 
 
 class AttachOptions(Struct, frozen=True):
@@ -354,9 +344,3 @@ class AttachOptions(Struct, frozen=True):
 
     config: Config
     endpoints: tuple[str, ...]
-
-
-class AdapterOptions(Struct, frozen=True):
-    """Be a debug adapter on standard input and output; attach and launch arguments say the rest."""
-
-    config: Config
