@@ -15,7 +15,14 @@ from dap_mux.engine.admission import Token
 from dap_mux.engine.outputs import ToClient, ToRank, ToRanks
 from dap_mux.pure.protocol.messages import MAX_BODY, encode_frame
 from dap_mux.shell.links import CONNECT_TIMEOUT_S, RankLink
-from dap_mux.shell.local_machine import LocalFiles, LocalProcesses, ProcessReader, is_over
+from dap_mux.shell.local_machine import (
+    LocalFiles,
+    LocalProcesses,
+    Threads,
+    is_over,
+    read_processes,
+    text_of,
+)
 from dap_mux.shell.timers import Timer, Timers
 
 if TYPE_CHECKING:
@@ -97,7 +104,7 @@ class Driver:
         self._more: Timer | None = None  # until more may be connected at once
         self._files = LocalFiles()
         self._processes = LocalProcesses()
-        self._process_reader = ProcessReader()
+        self._threads = Threads()
         self.timers = Timers()
         self.fed = 0  # how many times
         self._deadlines: dict[int, Timer] = {}
@@ -189,12 +196,17 @@ class Driver:
         def tell(digests: dict[str, str]) -> None:
             self.feed(inputs.LocalHash(output.token, digests))
 
-        self._files.digests(output.paths if peer and peer.is_near() else (), tell)
+        paths = output.paths if peer and peer.is_near() else ()
+        self._threads.start(partial(self._files.digests, paths), tell)
 
     def _read_local(self, output: outputs.ReadLocal) -> None:
         peer = self._clients.get(output.client)
         path = output.path if peer and peer.is_near() else ""
-        self._files.text(path, lambda text: self.feed(inputs.LocalText(output.token, text)))
+
+        def tell(text: str) -> None:
+            self.feed(inputs.LocalText(output.token, text))
+
+        self._threads.start(partial(text_of, path), tell)
 
     # Ranks
 
@@ -350,16 +362,15 @@ class Driver:
         def tell(found: dict[str, Process]) -> None:
             self.feed(inputs.ProcessesRead(output.token, found))
 
-        self._process_reader.read(output.processes, tell)
+        self._threads.start(partial(read_processes, output.processes), tell)
 
     async def close(self) -> None:
         """Close every socket; what was sent goes out first."""
         self._waiting.clear()
         for task in list(self._connecting.values()):
             task.cancel()
-        self._files.close()
         self._processes.close()
-        self._process_reader.close()
+        self._threads.close()
         self.timers.cancel_all()
         self._deadlines.clear()
         for peer in list(self._clients.values()):

@@ -8,9 +8,9 @@ import re
 import stat
 import time
 import tokenize
-from collections.abc import Callable, Container, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 from dap_mux.pure.remote import MAX_COMPARED_BYTES
 from dap_mux.system import procfs
@@ -18,7 +18,7 @@ from dap_mux.system import procfs
 if TYPE_CHECKING:
     from dap_mux.pure.insight.why.evidence import Process
 
-
+T = TypeVar("T")
 _IDENTITY: Final = r"([0-9a-f-]{36}) (pid:\[[0-9]{1,20}\]) ([0-9]{1,10}) ([0-9]{1,20})"
 FIRST_POLL_INTERVAL_S: Final = 0.005  # doubling up to the longest
 MAX_POLL_INTERVAL_S: Final = 0.32
@@ -36,11 +36,6 @@ def is_over(process: str) -> bool:
     if found is None:
         return not procfs.exists(int(said[3]))  # other users' processes may be hidden
     return found.ended or found.started != said[4]
-
-
-def is_here(process: str) -> bool:
-    """Whether a process is on this machine, so that its end can be seen."""
-    return _identity_here(process) is not None
 
 
 def local_pid(process: str) -> int | None:
@@ -64,7 +59,7 @@ class LocalProcesses:
 
         A process that is about to end is not reported as running: it closes its sockets first.
         """
-        if not is_here(process):
+        if _identity_here(process) is None:
             asyncio.get_running_loop().call_soon(tell, None)
             return
         task = asyncio.get_running_loop().create_task(self._follow(process, tell))
@@ -106,14 +101,19 @@ Connections = dict[str, tuple[str, str]]
 _KILLED: Final = re.compile(rb"[Oo]ut of memory: Killed process (\d+)")
 
 
-class _Pending:
+class Threads:
     """Work in threads, of which a file on a network may take its time, that is not done yet."""
 
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def _start(self, work: Coroutine[None, None, None]) -> None:
-        task = asyncio.get_running_loop().create_task(work)
+    def start(self, work: Callable[[], T], then: Callable[[T], None]) -> None:
+        """Call `then` in the event loop with what `work` returns."""
+
+        async def answer() -> None:
+            then(await asyncio.to_thread(work))
+
+        task = asyncio.get_running_loop().create_task(answer())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -121,19 +121,6 @@ class _Pending:
         """Cancel all pending work."""
         for task in list(self._tasks):
             task.cancel()
-
-
-class ProcessReader(_Pending):
-    """Reads the state of ranks' processes on this machine."""
-
-    def read(self, identities: Iterable[str], then: Callable[[dict[str, Process]], None]) -> None:
-        """Call `then` in the event loop with those that are of this machine, by identity."""
-        self._start(self._answer(list(identities), then))
-
-    async def _answer(
-        self, identities: list[str], then: Callable[[dict[str, Process]], None]
-    ) -> None:
-        then(await asyncio.to_thread(read_processes, identities))
 
 
 def read_processes(identities: Iterable[str]) -> dict[str, Process]:
@@ -247,34 +234,14 @@ MAX_REMEMBERED: Final = 4096  # files
 MTIME_GRANULARITY_S: Final = 2.0  # s
 
 
-class LocalFiles(_Pending):
+class LocalFiles:
     """Digests of files, cached for as long as a file is unchanged."""
 
     def __init__(self) -> None:
-        super().__init__()
         self._known: dict[str, tuple[Stamp, str]] = {}
 
-    def digests(self, paths: Iterable[str], then: Callable[[dict[str, str]], None]) -> None:
-        """Call `then` in the event loop with each path's digest, "" where there is no such file.
-
-        A file is read in a thread: one on a network may take its time.
-        """
-        self._start(self._answer(list(paths), then))
-
-    def text(self, path: str, then: Callable[[str], None]) -> None:
-        """Call `then` in the event loop with the text of a file as Python reads it.
-
-        "" where there is no such file, or where it is too large or no text.
-        """
-        self._start(self._answer_text(path, then))
-
-    async def _answer(self, paths: list[str], then: Callable[[dict[str, str]], None]) -> None:
-        then(await asyncio.to_thread(self._all, paths) if paths else {})
-
-    async def _answer_text(self, path: str, then: Callable[[str], None]) -> None:
-        then(await asyncio.to_thread(_text_of, path))
-
-    def _all(self, paths: list[str]) -> dict[str, str]:
+    def digests(self, paths: Iterable[str]) -> dict[str, str]:
+        """Return each path's digest, "" where there is no such file."""
         return {path: self._digest(path) for path in paths}
 
     def _digest(self, path: str) -> str:
@@ -304,7 +271,11 @@ class LocalFiles(_Pending):
         return known[1]
 
 
-def _text_of(path: str) -> str:
+def text_of(path: str) -> str:
+    """Return the text of a file as Python reads it.
+
+    "" where there is no such file, or where it is too large or no text.
+    """
     try:
         about = os.stat(path)  # noqa: PTH116
         is_small = stat.S_ISREG(about.st_mode) and about.st_size <= MAX_TEXT_BYTES

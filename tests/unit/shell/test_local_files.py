@@ -5,19 +5,20 @@ from __future__ import annotations
 import asyncio
 import os
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from dap_mux.pure.remote import MAX_COMPARED_BYTES, found, look_at
 from dap_mux.rank.injected import source_of
-from dap_mux.shell.local_machine import LocalFiles
+from dap_mux.shell.local_machine import LocalFiles, Threads
 from dap_mux.shell.sockets import is_from_here
 
 
 async def digests(files: LocalFiles, *paths: str | Path) -> dict[str, str]:
     answer: asyncio.Future[dict[str, str]] = asyncio.get_running_loop().create_future()
-    files.digests(map(str, paths), answer.set_result)
+    Threads().start(partial(files.digests, [*map(str, paths)]), answer.set_result)
     return await asyncio.wait_for(answer, 20)
 
 
