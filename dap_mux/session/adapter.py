@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -42,18 +42,18 @@ async def serve_adapter(config: Config, opens: Callable[[Path], Recorded]) -> in
     avoid = range(config.base_port, config.base_port + 1024)
     async with open_session(config, settings, avoid=avoid) as session:
         finder = Finder(session, config, opens)
-        editor = await beside(finder.run(), _serve(session, finder))
+        editor = await serve_stdio(session.driver)
+        await first(finder.run(), _serve(session, finder, editor))
     if editor.fault:
         raise DapMuxError(f"closed standard input, where DAP was expected: {editor.fault}")
     return 0
 
 
-async def _serve(session: Session, finder: Finder) -> StdioConnection:
+async def _serve(session: Session, finder: Finder, editor: StdioConnection) -> None:
     """Serve until all clients have left, or a signal comes.
 
     Editors send SIGTERM as soon as `disconnect` is answered, and when their window is reloaded.
     """
-    editor = await serve_stdio(session.driver)
 
     async def left() -> None:
         await editor.closed.wait()
@@ -61,7 +61,6 @@ async def _serve(session: Session, finder: Finder) -> StdioConnection:
 
     await first(left(), session.interrupted())
     await finder.finish()
-    return editor
 
 
 class Finder:
@@ -179,9 +178,6 @@ class Finder:
             self._job.started.leave_running()
 
 
-T = TypeVar("T")
-
-
 async def first(*coroutines: Coroutine[Any, Any, object]) -> None:
     """Run all until the first is done, and cancel the others. Raises what one of them raises."""
     tasks = [asyncio.ensure_future(coroutine) for coroutine in coroutines]
@@ -193,14 +189,3 @@ async def first(*coroutines: Coroutine[Any, Any, object]) -> None:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-
-
-async def beside(background: Coroutine[Any, Any, object], main: Coroutine[Any, Any, T]) -> T:
-    """Return what `main` returns; until then `background` runs too. Raises what either raises."""
-    result: list[T] = []
-
-    async def until_done() -> None:
-        result.append(await main)
-
-    await first(background, until_done())
-    return result[0]

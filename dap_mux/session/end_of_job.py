@@ -74,28 +74,27 @@ def left_behind(
     from dap_mux.rank.black_box import CRASH, END, PRINTED, printed  # noqa: PLC0415
 
     written = None
-    with suppress(OSError, ValueError):
+    with suppress(ValueError):
         found = msgspec.json.decode(_content(files.with_suffix(END)), type=Written)
         written = found if found.pid == pid else None
-    crash = ring = b""
-    with suppress(OSError):
-        crash = _content(files.with_suffix(CRASH))
-    with suppress(OSError):
-        ring = _content(files.with_suffix(PRINTED))
-    text = crash.decode("utf-8", "replace") if code is None or code < 0 else ""
-    return Ended(rank, host, pid, at, code, reason, written, text, printed(ring) if ring else "")
+    crash = _content(files.with_suffix(CRASH)) if code is None or code < 0 else b""
+    ring = _content(files.with_suffix(PRINTED))
+    text, tail = crash.decode("utf-8", "replace"), printed(ring) if ring else ""
+    return Ended(rank, host, pid, at, code, reason, written, text, tail)
 
 
 def _status(files: Path) -> int | None:
     """Return the exit code that a launcher in Python has written down (`rank.hook`)."""
-    with suppress(OSError, ValueError, OverflowError):
+    with suppress(ValueError, OverflowError):
         return os.waitstatus_to_exitcode(int(_content(files.with_suffix(".status"))))
     return None
 
 
 def _content(path: Path) -> bytes:
-    with open_regular(path) as file:  # a pipe would keep us waiting
+    """Return the beginning of a file; b"" where it cannot be read."""
+    with suppress(OSError), open_regular(path) as file:  # a pipe would keep us waiting
         return file.read(MAX_BYTES)
+    return b""
 
 
 class Endings:
@@ -134,7 +133,7 @@ class Endings:
 
         found = None
         for path in folder.glob(f"*{END}"):
-            with suppress(OSError, ValueError):
+            with suppress(ValueError):
                 one = msgspec.json.decode(_content(path), type=Written)
                 if one.code is None and one.kind == EXITED:
                     one = replace(one, code=_status(path))

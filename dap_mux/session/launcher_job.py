@@ -120,7 +120,7 @@ async def _run_launcher(
     ):
         text = f"one session for the ranks of {settings.job_name} on {session.address}"
         await greet(session, settings.job_name, text, waits=config.wait, console=bool(console))
-        echo, why_after = Echo.of_file(output) if output else None, options.why_after
+        echo, why_after = Echo({output: ""}) if output else None, options.why_after
         ranks = LauncherRanks(
             session, launched, dial=options.dial, console=console, echo=echo, why_after=why_after
         )

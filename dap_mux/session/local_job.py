@@ -77,9 +77,15 @@ async def _run_job(options: RunOptions, console: InlineConsole | None, log_dir: 
         if job.python != sys.executable:
             text += f"; the ranks' Python is {job.python}"
         await greet(session, settings.job_name, text, waits=job.wait, console=console is not None)
-        echo, why_after = Echo(cluster.ranks), options.why_after
+        several, why_after = len(job.ranks) > 1, options.why_after
+        echo = Echo({rank.log_path: f"[{rank.rank}] " if several else "" for rank in cluster.ranks})
         ranks = LocalRanks(
-            session, cluster, dial=options.dial, console=console, echo=echo, why_after=why_after
+            session,
+            cluster,
+            dial=options.dial,
+            console=console,
+            echo=echo,
+            why_after=why_after,
         )
         ranks.announce_ranks()
         code = await ranks.run()

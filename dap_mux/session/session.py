@@ -12,9 +12,8 @@ from contextlib import asynccontextmanager, suppress
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from dap_mux.engine import Engine, Settings, inputs
@@ -140,6 +139,10 @@ class Session:
         await self._take_leave(LEAVE_TIMEOUT_ON_RELEASE_S)
 
 
+_SAME = {*Settings.__struct_fields__} & {*Config.__struct_fields__} - {"catch_unequal"}
+"""The options that the engine has under the same name."""
+
+
 def settings_of(
     config: Config,
     *,
@@ -151,19 +154,9 @@ def settings_of(
     """Return the engine's settings; a configured mesh overrides what `group`'s ranks report."""
     if config.mesh:
         meshes = {**meshes, group: config.mesh}
+    same: dict[str, Any] = {name: getattr(config, name) for name in _SAME}
     return Settings(
-        view=config.view,
-        scope=config.scope,
-        threads=config.threads,
-        classes_above=config.classes_above,
-        values_across_ranks=config.values_across_ranks,
-        settle=config.settle,
-        step_grace=config.step_grace,
-        request_timeout=config.request_timeout,
-        release_after=config.release_after,
-        catch_nan=config.catch_nan,
-        locate=config.locate,
-        catch_diverged=config.catch_diverged,
+        **same,
         catch_unequal=config.catch_unequal or "",
         recorded=_recorded_run(config.against),
         owns_job=owns_job,
@@ -208,27 +201,6 @@ def ending_signals() -> list[signal.Signals]:
     return signals
 
 
-class UnixSocket(Struct, frozen=True):
-    """The unix socket for this user's own programs, where the system supports it."""
-
-    path: str | None
-    server: asyncio.AbstractServer | None
-
-    def close(self) -> None:
-        """Stop listening and remove the file."""
-        if self.server is not None and self.path is not None:
-            self.server.close()
-            Path(self.path).unlink(missing_ok=True)
-
-
-async def _listen_unix(driver: Driver, guard: Guard) -> UnixSocket:
-    folder = session_folder()
-    own_folder(folder)
-    path = folder / f"{os.getpid()}.sock"
-    server = await listen_unix(connection_factory(driver, guard), path)
-    return UnixSocket(str(path) if server else None, server)
-
-
 @asynccontextmanager
 async def open_session(
     config: Config,
@@ -243,17 +215,23 @@ async def open_session(
     `entry`: the first line of what the ranks run, by its file, where they wait before it.
     """
     raise_limit()
-    access, (host, wanted) = access_of(config), config.listen
+    host, wanted = config.listen
+    check_bind(config)
+    secret = token_of(config.token_file) if config.token_file else new_token()
+    guard = Guard(Token(secret), asks_all=not is_loopback(host))
+    tls = _tls_of(config)
     driver = Driver(Engine(injected_sources(), settings), config.max_message, alert)
-    server, port = await listen(driver, host, wanted, avoid=avoid, guard=access.tcp, tls=access.tls)
+    server, port = await listen(driver, host, wanted, avoid=avoid, guard=guard, tls=tls)
     if wanted not in (0, port):
         say(f"port {wanted} is in use; listening on {port} instead")
-    unix = await _listen_unix(driver, access.unix)
+    path = session_folder() / f"{os.getpid()}.sock"
+    own_folder(path.parent)
+    unix = await listen_unix(connection_factory(driver, Guard(guard.token)), path)
     file = SessionFile(
         host,
         port,
-        unix=unix.path,
-        token=access.secret,
+        unix=str(path) if unix else None,
+        token=secret,
         groups=tuple(groups) or (settings.default_group,),
         entry=entry or {},
     )
@@ -268,43 +246,19 @@ async def open_session(
         finally:
             garbage.stop()
             file.remove()
-            unix.close()
+            if unix:
+                unix.close()
+                path.unlink(missing_ok=True)
             server.close()
             await driver.close()
 
 
-# Access control: the token, TLS, and which addresses may be listened on.
+# Access control: TLS, and which addresses may be listened on.
 
 MAX_HOSTS_SHOWN = 4  # in a warning
 SAFER_ALTERNATIVE = (
     "Or listen on 127.0.0.1 and forward the port with ssh -L or kubectl port-forward"
 )
-
-
-class Access(Struct, frozen=True):
-    """What a session's listeners require. `tcp` and `unix` have the same token."""
-
-    tcp: Guard
-    unix: Guard
-    tls: ssl.SSLContext | None
-    secret: str
-
-    def __repr__(self) -> str:
-        """The secret shows itself nowhere."""
-        return f"Access(tcp={self.tcp}, unix={self.unix}, tls={self.tls})"
-
-
-def access_of(config: Config) -> Access:
-    """Read the token and the certificate. Raises Refused, UsageError."""
-    check_bind(config)
-    secret = token_of(config.token_file) if config.token_file else new_token()
-    token = Token(secret)
-    return Access(
-        tcp=Guard(token, asks_all=not is_loopback(config.listen.host)),
-        unix=Guard(token),
-        tls=_tls_of(config),
-        secret=secret,
-    )
 
 
 def check_bind(config: Config) -> None:

@@ -7,15 +7,12 @@ import contextlib
 import logging
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from dap_mux.pure.printable import one_line, printable
 from dap_mux.pure.protocol.rank_messages import READY_MARK
-
-if TYPE_CHECKING:
-    from dap_mux.cluster.job import RankProcess
 
 LOG_LEVELS: Final = (logging.WARNING, logging.INFO, logging.DEBUG)
 POLL_INTERVAL_S: Final = 0.1  # of the ranks' log files
@@ -130,25 +127,13 @@ class SafeFormatter(logging.Formatter):
 
 
 class Echo:
-    """Follows the ranks' log files and repeats their lines on standard output.
+    """Follows log files and repeats their lines on standard output, each behind its label.
 
     Ranks write to files, not to a pipe of ours, so they are not affected when we end.
     """
 
-    def __init__(self, ranks: Sequence[RankProcess], out: TextIO | None = None) -> None:
-        self._out = out
-        self._tails = [_Tail(rank.log_path, self._label(rank, len(ranks))) for rank in ranks]
-
-    @classmethod
-    def of_file(cls, path: Path) -> Echo:
-        """Return one for the output of a launcher, which includes that of its ranks."""
-        echo = cls(())
-        echo._tails.append(_Tail(path, ""))
-        return echo
-
-    @staticmethod
-    def _label(rank: RankProcess, count: int) -> str:
-        return "" if count == 1 else f"[{rank.rank}] "
+    def __init__(self, labels: Mapping[Path, str]) -> None:
+        self._tails = [_Tail(path, label) for path, label in labels.items()]
 
     async def follow(self) -> None:
         """Repeat new lines until cancelled."""
@@ -161,7 +146,7 @@ class Echo:
         for tail in self._tails:
             for line in tail.lines(final=final):
                 if READY_MARK not in line:
-                    print(line, file=self._out or sys.stdout, flush=True)
+                    print(line, flush=True)  # noqa: T201
 
 
 class _Tail:

@@ -13,7 +13,6 @@ from dap_mux.system.config.config import (
     Config,
     JobOptions,
     LaunchOptions,
-    Origin,
     Row,
     RunOptions,
 )
@@ -27,7 +26,6 @@ __all__ = [
     "JobOptions",
     "LaunchOptions",
     "Option",
-    "Origin",
     "Row",
     "RunOptions",
 ]

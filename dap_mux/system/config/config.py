@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from enum import IntEnum
 from pathlib import Path
 from types import MappingProxyType
@@ -51,46 +51,32 @@ class Source(Struct, frozen=True):
 
 # Secrets, trust, and files that we would read or write on behalf of the project.
 NOT_FOR_PROJECTS = frozenset(
-    {
-        "against",
-        "catch_unequal",
-        "insecure",
-        "log_dir",
-        "python",
-        "show_secrets",
-        "tls_ca",
-        "tls_cert",
-        "tls_key",
-        "token_file",
-    }
+    "against catch_unequal insecure log_dir python show_secrets tls_ca tls_cert tls_key "
+    "token_file".split()
 )
 DEFAULTS = Source(Strength.DEFAULT, {option.name: option.default for option in OPTIONS}, "default")
 
 
 def from_flags(flags: Mapping[str, object], cwd: Path | None) -> Source:
     """Read the command line's flags; None is a flag not given."""
-    given = {name: raw for name, raw in flags.items() if name in BY_NAME and raw is not None}
-    return Source(Strength.FLAG, given, "flag", cwd)
+    return _given(Strength.FLAG, lambda option: flags.get(option.name), cwd)
 
 
 def from_variables(environ: Mapping[str, str], cwd: Path | None) -> Source:
     """Read `DAP_MUX_*` variables; an empty one counts as unset."""
-    given = {
-        option.name: environ[option.variable]
-        for option in OPTIONS
-        if environ.get(option.variable, "").strip()
-    }
-    return Source(Strength.VARIABLE, given, "variable", cwd)
+    given = {name: text for name, text in environ.items() if text.strip()}
+    return _given(Strength.VARIABLE, lambda option: given.get(option.variable), cwd)
 
 
 def from_launch(launch: Mapping[str, object], cwd: Path | None) -> Source:
     """Read our attributes of a launch or attach request; the others are debugpy's."""
-    given = {
-        option.name: launch[option.attribute]
-        for option in OPTIONS
-        if launch.get(option.attribute) is not None
-    }
-    return Source(Strength.LAUNCH, given, "launch.json", cwd)
+    return _given(Strength.LAUNCH, lambda option: launch.get(option.attribute), cwd)
+
+
+def _given(strength: Strength, raw: Callable[[Option], object], cwd: Path | None) -> Source:
+    values = {option.name: raw(option) for option in OPTIONS}
+    given = {name: value for name, value in values.items() if value is not None}
+    return Source(strength, given, strength.name.lower(), cwd)
 
 
 def from_project(cwd: Path) -> Source | None:
@@ -158,13 +144,6 @@ def _from_table(strength: Strength, table: object, label: str, base: Path) -> So
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
-class Origin(Struct, frozen=True):
-    """The source of a value, and its name in messages."""
-
-    strength: Strength
-    label: str
-
-
 class Row(Struct, frozen=True):
     """One line of `dap-mux config show`."""
 
@@ -210,7 +189,7 @@ class Config(Struct, frozen=True):
     catch_unequal: str | None
     against: Path | None
     show_secrets: bool
-    origins: Mapping[str, Origin]
+    origins: Mapping[str, Source]
 
     @classmethod
     def load(
@@ -235,7 +214,7 @@ class Config(Struct, frozen=True):
         ]
         winners = _winners(place for place in places if place)
         values: dict[str, Any] = {name: _read(name, place) for name, place in winners.items()}
-        return cls(**values, origins=_origins(winners))
+        return cls(**values, origins=winners)
 
     def with_launch(self, launch: Mapping[str, object], cwd: Path | None = None) -> Config:
         """Add the attributes of an editor's attach or launch request, unless overridden."""
@@ -244,7 +223,7 @@ class Config(Struct, frozen=True):
             name: place for name in place.values if self.origins[name].strength <= Strength.LAUNCH
         }
         values: dict[str, Any] = {name: _read(name, place) for name in better}
-        return replace(self, **values, origins={**self.origins, **_origins(better)})
+        return replace(self, **values, origins={**self.origins, **better})
 
     def explain(self) -> list[Row]:
         """Return each option's value, as a string, number or boolean, and its origin."""
@@ -252,7 +231,7 @@ class Config(Struct, frozen=True):
             Row(
                 option.name,
                 _show(option, getattr(self, option.name)),
-                self.origins[option.name].label,
+                self.origins[option.name].origin(option.name),
             )
             for option in OPTIONS
         ]
@@ -265,10 +244,6 @@ def _winners(places: Iterable[Source]) -> dict[str, Source]:
         for place in sorted(places, key=lambda place: place.strength)
         for name in place.values
     }
-
-
-def _origins(winners: Mapping[str, Source]) -> dict[str, Origin]:
-    return {name: Origin(place.strength, place.origin(name)) for name, place in winners.items()}
 
 
 def _read(name: str, place: Source) -> object:

@@ -14,74 +14,50 @@ from dap_mux.pure.errors import UsageError
 from dap_mux.pure.rank_sets import Mesh
 from dap_mux.system.config import OPTIONS, Address, Config, Option
 from dap_mux.system.config.config import NOT_FOR_PROJECTS
+from dap_mux.system.config.options import FILE, FOLDER, PROGRAM, TRUTH
 
-# One good value of each option, as a person would write it, and what it becomes.
+# One good value of each option, as a person would write it, and what it becomes; and a bad one.
+# Those of one kind have the same, unless their bounds differ.
 GOOD: dict[str, tuple[str, object]] = {
     "listen": ("0.0.0.0:6000", Address("0.0.0.0", 6000)),
     "base_port": ("7000", 7000),
     "dial_listen": ("0.0.0.0:6001", Address("0.0.0.0", 6001)),
     "mesh": ("dp=2,tp=4", Mesh((("dp", 2), ("tp", 4)))),
-    "log_dir": ("/var/log/job", Path("/var/log/job")),
     "verbosity": ("2", 2),
     "log": ("rank.3=debug,client=info", {"rank.3": logging.DEBUG, "client": logging.INFO}),
-    "wait": ("no", False),
-    "view": ("classes", "classes"),
-    "scope": ("rank", "rank"),
-    "threads": ("all", "all"),
-    "words": ("monarch", "monarch"),
     "classes_above": ("8", 8),
-    "values_across_ranks": ("all", "all"),
     "settle": ("20ms", 0.02),
     "step_grace": ("1.5", 1.5),
     "request_timeout": ("10s", 10.0),
     "release_after": ("30s", 30.0),
     "max_message": ("1MiB", 1024**2),
-    "python": ("/opt/job/bin/python", Path("/opt/job/bin/python")),
-    "token_file": ("/run/secrets/token", Path("/run/secrets/token")),
-    "tls_cert": ("/etc/tls/cert.pem", Path("/etc/tls/cert.pem")),
-    "tls_key": ("/etc/tls/key.pem", Path("/etc/tls/key.pem")),
-    "tls_ca": ("/etc/tls/ca.pem", Path("/etc/tls/ca.pem")),
-    "insecure": ("yes", True),
-    "catch_nan": ("yes", True),
-    "locate": ("1", True),
-    "catch_diverged": ("on", True),
     "catch_unequal": ("lr[0]", "lr[0]"),
-    "against": ("/runs/before", Path("/runs/before")),
-    "show_secrets": ("on", True),
 }
 BAD = {
     "listen": "70000",
     "base_port": "0",
     "dial_listen": "nowhere",
     "mesh": "dp=0",
-    "log_dir": " ",
     "verbosity": "4",
     "log": "rank.three=debug",
-    "wait": "maybe",
-    "view": "rank",
-    "scope": "everyone",
-    "threads": "some",
-    "words": "perl",
     "classes_above": "0",
-    "values_across_ranks": "some",
     "settle": "11s",
     "step_grace": "-1",
     "request_timeout": "soon",
     "release_after": "never",
     "max_message": "1KiB",
-    "python": " ",
-    "token_file": " ",
-    "tls_cert": "",
-    "tls_key": " ",
-    "tls_ca": "",
-    "insecure": "perhaps",
-    "catch_nan": "inf",
-    "locate": "here",
-    "catch_diverged": "apart",
     "catch_unequal": "lr[",
-    "against": " ",
-    "show_secrets": "some",
 }
+for option in OPTIONS:
+    if option.kind in (FILE, FOLDER, PROGRAM):
+        GOOD[option.name] = f"/a/{option.name}", Path(f"/a/{option.name}")
+        BAD[option.name] = "" if option.kind is FILE else " "
+    elif option.kind is TRUTH:
+        GOOD[option.name] = ("no", False) if option.default else ("yes", True)
+        BAD[option.name] = "maybe"
+    elif option.kind.metavar.startswith("{"):
+        last = option.kind.metavar.strip("{}").rpartition(",")[2]
+        GOOD[option.name], BAD[option.name] = (last, last), "some"
 
 
 def origin(config: Config, name: str) -> str:
@@ -238,6 +214,11 @@ def test_a_bad_file_is_named_and_explained(tmp_path: Path, text: str, sentence: 
     write(tmp_path / "pyproject.toml", text)
     with pytest.raises(UsageError, match=sentence):
         Config.load(cwd=tmp_path)
+
+
+@pytest.mark.parametrize("word", ["yes", "on", "1", "True", "no", "off", "0"])
+def test_words_of_truth(word: str) -> None:
+    assert Config.load(flags={"insecure": word}).insecure is (word in ("yes", "on", "1", "True"))
 
 
 @pytest.mark.parametrize(
