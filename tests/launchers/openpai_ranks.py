@@ -16,6 +16,7 @@ from typing import Final
 
 from tests.real.command_line.test_docs_ranks import JOB, platform
 from tests.real.driving import COUNTING
+from tests.support.hosts.private_network import logged
 from tests.support.openpai_server import Task
 from tests.support.processes.commands import LIMIT, User
 from tests.support.processes.waiting import until
@@ -38,13 +39,9 @@ class Ranks:
         """Run a command of the job in a task; return its place among these."""
         log = self.user.folder.parent / f"task-{len(self.logs)}.log"
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-        with log.open("wb") as out:
-            process = await asyncio.create_subprocess_exec(
-                *network, "sh", "-ec", command,
-                cwd=self.user.folder,
-                env={**self.user.environ, **environ, "PATH": path, "PYTHONPATH": str(ROOT)},
-                stdin=asyncio.subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True,
-            )  # fmt: skip
+        own = {**self.user.environ, **environ, "PATH": path, "PYTHONPATH": str(ROOT)}
+        words = [*network, "sh", "-ec", command]
+        process = await logged(log, *words, cwd=self.user.folder, env=own, start_new_session=True)
         self.processes.append(process)
         self.logs.append(log)
         return len(self.logs) - 1

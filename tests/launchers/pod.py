@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.launchers.tools import command, environment
+from tests.support.hosts.private_network import logged
 from tests.support.kube_server import KubeServer, cluster, kube_server
 from tests.support.processes.commands import User
 from tests.support.processes.waiting import until
@@ -71,14 +72,7 @@ class Pod:
         words[-1] = words[-1].replace("python /workspace/", python)
         assert SCRIPT in words[-1].partition(python)[2]
         log = self.remote / "terminal.log"
-        with log.open("wb") as out:
-            process = await asyncio.create_subprocess_exec(
-                *words,
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=out,
-                stderr=out,
-                env=self.user.environ,
-            )
+        process = await logged(log, *words, env=self.user.environ)
         try:
             ranks = Ranks(process, log)
             await until(ranks.wait_for_a_debugger, within=LIMIT, what="ranks that wait")

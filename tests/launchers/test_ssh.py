@@ -18,7 +18,7 @@ from dap_mux.system.procfs import command_line
 from tests.launchers import tour
 from tests.launchers.pages import ours, typed
 from tests.support.hosts.hosts import Host
-from tests.support.hosts.private_network import possible
+from tests.support.hosts.private_network import inside, logged, possible
 from tests.support.hosts.ssh_hosts import SshHosts, ssh_hosts
 from tests.support.processes.commands import LIMIT, Command, User, listed, quiet
 from tests.support.processes.waiting import until
@@ -55,14 +55,8 @@ class Job:
         for rank, host in enumerate(self._hosts):
             numbers = {"RANK": str(rank), "WORLD_SIZE": str(tour.RANKS)}
             port = 5678 + self._hosts[:rank].count(host)
-            with self._logs[rank].open("wb") as out:
-                process = await asyncio.create_subprocess_exec(
-                    *["nsenter", f"--net=/run/netns/{host.namespace}", *agent, str(port), *program],
-                    env={**environ, **shared, **numbers},
-                    stdin=asyncio.subprocess.DEVNULL,
-                    stdout=out,
-                    stderr=out,
-                )
+            words = [*inside(host.namespace), *agent, str(port), *program]
+            process = await logged(self._logs[rank], *words, env={**environ, **shared, **numbers})
             self.ranks.append(process)
 
     @property

@@ -17,7 +17,7 @@ from tests.launchers.kube_scene import JOB, Scene, scene
 from tests.launchers.pages import ours, typed
 from tests.launchers.test_slurm import slurm
 from tests.support.hosts.hosts import Host, namespaces, route_between
-from tests.support.hosts.private_network import possible
+from tests.support.hosts.private_network import inside, logged, possible
 from tests.support.hosts.slurm_cluster import SlurmCluster
 from tests.support.hosts.ssh_hosts import SshHosts, servers
 from tests.support.processes.commands import LIMIT, User
@@ -44,17 +44,11 @@ async def job(
     log = user.folder / f"{name}.log"
     ranks: list[asyncio.subprocess.Process] = []
     try:
-        with log.open("wb") as out:
-            for rank, host in enumerate(host for host in hosts for _ in range(each)):
-                place = {"RANK": str(rank), "WORLD_SIZE": str(each * len(hosts))}
-                place |= {"MASTER_ADDR": hosts[0].address, "MASTER_PORT": port}
-                enter = ["nsenter", f"--net=/run/netns/{host.namespace}"]
-                words = [*enter, sys.executable, str(PROGRAM), str(SLEEPER)]
-                ranks.append(
-                    await asyncio.create_subprocess_exec(
-                        *words, env={**user.environ, **place}, stdout=out, stderr=out
-                    )
-                )
+        for rank, host in enumerate(host for host in hosts for _ in range(each)):
+            place = {"RANK": str(rank), "WORLD_SIZE": str(each * len(hosts))}
+            place |= {"MASTER_ADDR": hosts[0].address, "MASTER_PORT": port}
+            words = [*inside(host.namespace), sys.executable, str(PROGRAM), str(SLEEPER)]
+            ranks.append(await logged(log, *words, env={**user.environ, **place}))
         await until(lambda: "sleeps" in log.read_text("utf-8"), within=LIMIT, what="one sleeps")
         yield ranks
     finally:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -18,6 +17,7 @@ from dap_mux.rank.injected import source_of
 from tests.doctor.conftest import Doctor
 from tests.launchers.tools import environment
 from tests.real.driving import joined
+from tests.support.hosts.private_network import logged
 from tests.support.processes import proc_net
 from tests.support.processes.commands import LIMIT, User, bodies, line_of, listed
 from tests.support.processes.waiting import until
@@ -55,10 +55,7 @@ async def torchrun(folder: Path) -> AsyncIterator[Job]:
     port, rendezvous = proc_net.free_ports(RANKS), proc_net.free_ports(1)
     words = [str(environment("torch") / "torchrun"), f"--nproc-per-node={RANKS}"]
     words += [f"--master-port={rendezvous}", SCRIPT, str(port), str(folder)]
-    with (folder / "output").open("wb") as out:
-        process = await asyncio.create_subprocess_exec(
-            *words, stdin=subprocess.DEVNULL, stdout=out, stderr=out
-        )
+    process = await logged(folder / "output", *words)
     try:
         for number in range(port, port + RANKS):
             await until(lambda: proc_net.listens(number), within=START, what=f"{number} listens")  # noqa: B023

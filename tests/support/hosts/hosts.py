@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Final
 
 from dap_mux.pure.endpoint import Endpoint
-from tests.support.hosts.private_network import private_network
+from tests.support.hosts.private_network import ip, logged, plug_in, private_network
 from tests.support.processes.waiting import until
 
 _START: Final = 60.0  # s; a limit, not a wait
@@ -54,7 +54,7 @@ class Host:
     def falls_silent(self) -> None:
         """From now on whatever the test's network sends to it is lost."""
         nobody = ("lladdr", "02:00:00:00:00:01", "nud", "permanent")
-        _ip("neigh", "replace", self.address, *nobody, "dev", f"near-{self.name}")
+        ip("neigh", "replace", self.address, *nobody, "dev", f"near-{self.name}")
 
     def command(self, *words: str) -> list[str]:
         """What runs these words there."""
@@ -111,41 +111,33 @@ def namespaces(base: Path, count: int = 2) -> Iterator[list[Host]]:
         finally:
             for host in hosts:
                 with suppress(subprocess.CalledProcessError):
-                    _ip("netns", "del", host.namespace)
+                    ip("netns", "del", host.namespace)
 
 
 def _connect(host: Host) -> None:
     """A cable between the test's network and the host's."""
-    near, far = f"near-{host.name}", f"far-{host.name}"
-    _ip("netns", "add", host.namespace)
-    _ip("link", "add", near, "type", "veth", "peer", "name", far, "netns", host.namespace)
-    _ip("addr", "add", f"{host.near_address}/30", "dev", near)
-    _ip("link", "set", near, "up")
-    _ip("-n", host.namespace, "addr", "add", f"{host.address}/30", "dev", far)
-    for device in ("lo", far):
-        _ip("-n", host.namespace, "link", "set", device, "up")
+    near = f"near-{host.name}"
+    plug_in(host.namespace, near, f"far-{host.name}", f"{host.address}/30")
+    ip("addr", "add", f"{host.near_address}/30", "dev", near)
+    ip("link", "set", near, "up")
 
 
 def join(hosts: list[Host]) -> None:
     """A cable between two hosts, and a way from both to our end of the first one's."""
     one, two = hosts
     peer = ("peer", "name", "beside", "netns", two.namespace)
-    _ip("-n", one.namespace, "link", "add", "beside", "type", "veth", *peer)
+    ip("-n", one.namespace, "link", "add", "beside", "type", "veth", *peer)
     for host, other in ((one, two), (two, one)):
-        _ip("-n", host.namespace, "link", "set", "beside", "up")
-        _ip("-n", host.namespace, "route", "add", other.address, "dev", "beside")
-    _ip("-n", two.namespace, "route", "add", one.near_address, "via", two.near_address)
+        ip("-n", host.namespace, "link", "set", "beside", "up")
+        ip("-n", host.namespace, "route", "add", other.address, "dev", "beside")
+    ip("-n", two.namespace, "route", "add", one.near_address, "via", two.near_address)
 
 
 def route_between(hosts: list[Host]) -> None:
     """A way from each host to all others, through the test's own network."""
     Path("/proc/sys/net/ipv4/ip_forward").write_text("1", "ascii")
     for host in hosts:
-        _ip("-n", host.namespace, "route", "add", "default", "via", host.near_address)
-
-
-def _ip(*words: str) -> None:
-    subprocess.run(["ip", *words], check=True, capture_output=True, timeout=10)
+        ip("-n", host.namespace, "route", "add", "default", "via", host.near_address)
 
 
 def tools_present() -> bool:
@@ -195,13 +187,7 @@ async def _start(rank: int, host: Host, words: list[str], folder: Path) -> FarRa
     start = ["sh", "-c", 'cd "$0" && exec "$@"', str(script.parent), *agent, *where]
     log = folder / f"rank-{rank}.log"
     clean = {name: text for name, text in os.environ.items() if not name.startswith(_FOREIGN)}
-    with log.open("wb") as out:
-        process = await asyncio.create_subprocess_exec(
-            *host.command(*start, str(script), *words[1:]),
-            env={**clean, "RANK": str(rank), "PYDEVD_DISABLE_FILE_VALIDATION": "1"},
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=out,
-            stderr=out,
-            start_new_session=True,
-        )
+    environ = {**clean, "RANK": str(rank), "PYDEVD_DISABLE_FILE_VALIDATION": "1"}
+    command = host.command(*start, str(script), *words[1:])
+    process = await logged(log, *command, env=environ, start_new_session=True)
     return FarRank(rank, host, process, log)

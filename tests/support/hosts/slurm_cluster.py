@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-import signal
 import socket
 import subprocess
 from collections.abc import AsyncIterator, Mapping
@@ -19,6 +18,7 @@ from typing import Final
 
 from tests.launchers.tools import command
 from tests.support.hosts.hosts import Host, join, namespaces
+from tests.support.hosts.private_network import inside, kill_all_in, logged
 from tests.support.processes.waiting import until
 
 LIMIT: Final = 60.0  # s; not a wait
@@ -129,15 +129,17 @@ async def slurm_cluster(base: Path) -> AsyncIterator[SlurmCluster]:
         cluster = SlurmCluster(folder, hosts)
         names = str(_configure(cluster))
         munged = _munged(folder, programs)
-        stack.push_async_callback(_end, _start(munged, cluster))
+        stack.push_async_callback(_end, await _start(munged, cluster))
         socket_file = folder / "munge.socket"
         await until(socket_file.exists, within=LIMIT, what="munged listens")
-        stack.push_async_callback(_end, _start([programs["slurmctld"], "-D", "-c"], cluster))
+        controller = await _start([programs["slurmctld"], "-D", "-c"], cluster)
+        stack.push_async_callback(_end, controller)
         for host in hosts:
-            stack.callback(_kill_all_in, host)
+            # A step that hangs would outlive its daemon.
+            stack.callback(kill_all_in, host.namespace)
             # Not `ip netns exec`: SLURM wants to see the same files everywhere.
-            enter = [programs["nsenter"], f"--net=/run/netns/{host.namespace}", *_NAMES, names]
-            daemon = _start([*enter, programs["slurmd"], "-D", "-N", host.name], cluster)
+            enter = [*inside(host.namespace), *_NAMES, names]
+            daemon = await _start([*enter, programs["slurmd"], "-D", "-N", host.name], cluster)
             stack.push_async_callback(_end, daemon)
         await until(lambda: _idle(cluster) == len(hosts), within=LIMIT, what="idle nodes")
         stack.push_async_callback(_cancel_all, cluster)
@@ -175,16 +177,9 @@ def _munged(folder: Path, programs: dict[str, str]) -> list[str]:
     return [programs["munged"], "--foreground", "--force", *files]
 
 
-def _start(words: list[str], cluster: SlurmCluster) -> subprocess.Popen[bytes]:
+async def _start(words: list[str], cluster: SlurmCluster) -> asyncio.subprocess.Process:
     log = cluster.folder / f"{Path(words[-1]).name}.daemon"
-    with log.open("wb") as out:
-        return subprocess.Popen(
-            words,
-            env={**os.environ, **cluster.environ},
-            stdin=subprocess.DEVNULL,
-            stdout=out,
-            stderr=out,
-        )
+    return await logged(log, *words, env={**os.environ, **cluster.environ})
 
 
 def _idle(cluster: SlurmCluster) -> int:
@@ -201,19 +196,11 @@ async def _cancel_all(cluster: SlurmCluster) -> None:
     )
 
 
-async def _end(process: subprocess.Popen[bytes]) -> None:
-    process.send_signal(signal.SIGTERM)
+async def _end(process: asyncio.subprocess.Process) -> None:
+    with suppress(ProcessLookupError):
+        process.terminate()
     try:
-        await until(lambda: process.poll() is not None, within=10, what="a daemon's end")
-    except AssertionError:
+        await asyncio.wait_for(process.wait(), 10)
+    except asyncio.TimeoutError:
         process.kill()
-        await asyncio.to_thread(process.wait)
-
-
-def _kill_all_in(host: Host) -> None:
-    """A step that hangs would outlive its daemon."""
-    words = ["ip", "netns", "pids", host.namespace]
-    found = subprocess.run(words, check=True, capture_output=True, text=True, timeout=10)
-    for pid in found.stdout.split():
-        with suppress(ProcessLookupError):
-            os.kill(int(pid), signal.SIGKILL)
+        await process.wait()

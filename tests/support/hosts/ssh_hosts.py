@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import subprocess
@@ -13,6 +14,7 @@ from typing import Final
 
 from tests.launchers.tools import command
 from tests.support.hosts.hosts import Host, join, namespaces
+from tests.support.hosts.private_network import inside, logged
 from tests.support.processes.waiting import until
 
 LIMIT: Final = 30.0  # s; not a wait
@@ -73,10 +75,10 @@ async def servers(hosts: list[Host], base: Path) -> AsyncIterator[SshHosts]:
             _run(words)
         (folder / "sshd_config").write_text(_SERVER.format(folder=folder), "utf-8")
         for host in hosts:
-            enter = ["nsenter", f"--net=/run/netns/{host.namespace}", "unshare", "-m"]
+            enter = [*inside(host.namespace), "unshare", "-m", "sh", "-c", _OWN_RUN]
             server = [sshd, "-D", "-e", "-f", str(folder / "sshd_config")]
             log = folder / f"{host.name}.log"
-            process = _start([*enter, "sh", "-c", _OWN_RUN, *server], log)
+            process = await logged(log, *enter, *server, start_new_session=True)
             stack.push_async_callback(_end, process, log)
             await until(
                 lambda log=log: "Server listening" in log.read_text("utf-8"),  # type: ignore[misc]
@@ -101,15 +103,8 @@ def _run(words: list[str]) -> None:
     subprocess.run(words, check=True, capture_output=True, timeout=LIMIT)
 
 
-def _start(words: list[str], log: Path) -> subprocess.Popen[bytes]:
-    with log.open("wb") as out:
-        return subprocess.Popen(
-            words, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True
-        )
-
-
-async def _end(process: subprocess.Popen[bytes], log: Path) -> None:
+async def _end(process: asyncio.subprocess.Process, log: Path) -> None:
     """The server, and what is left of its connections."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGTERM)
-    await until(lambda: process.poll() is not None, within=LIMIT, what=f"end of sshd: {log}")
+    assert await asyncio.wait_for(process.wait(), LIMIT) is not None, log

@@ -8,15 +8,21 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
-import subprocess
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from tests.support.hosts.private_network import connect_in, private_network
+from tests.support.hosts.private_network import (
+    connect_in,
+    inside,
+    ip,
+    kill_all_in,
+    logged,
+    plug_in,
+    private_network,
+)
 from tests.support.kube_server.custom_resources import CustomResources
 from tests.support.processes.waiting import until
 
@@ -57,16 +63,10 @@ class Pod:
 
     async def start(self, *words: str, cwd: Path, env: Mapping[str, str] | None = None) -> None:
         """Run its container, or one more program in it."""
-        with self.log.open("ab") as out:
-            process = await asyncio.create_subprocess_exec(
-                *self.command(*words),
-                cwd=cwd,
-                env={**os.environ, **self.env, **(env or {})},
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=out,
-                stderr=out,
-                start_new_session=True,
-            )
+        environ = {**os.environ, **self.env, **(env or {})}
+        process = await logged(
+            self.log, *self.command(*words), cwd=cwd, env=environ, start_new_session=True
+        )
         self.processes.append(process)
         self.runs()
 
@@ -99,7 +99,7 @@ class Pod:
 
     async def kill(self) -> None:
         """End everything that runs in it."""
-        await until(lambda: not _kill_all_in(self.network), within=_LIMIT, what="an empty pod")
+        await until(lambda: not kill_all_in(self.network), within=_LIMIT, what="an empty pod")
         for process in self.processes:
             await process.wait()
         self.processes.clear()
@@ -110,7 +110,7 @@ class Pod:
 
     def pids(self) -> list[int]:
         """Everything that runs in it."""
-        return [*map(int, _ip("netns", "pids", self.network).split())]
+        return [*map(int, ip("netns", "pids", self.network).split())]
 
     @property
     def output(self) -> str:
@@ -119,7 +119,7 @@ class Pod:
 
     def command(self, *words: str) -> list[str]:
         """What runs these words in it."""
-        return ["nsenter", f"--net=/run/netns/{self.network}", *words]
+        return [*inside(self.network), *words]
 
     def exec_command(self, *words: str) -> list[str]:
         """What runs these words in it for somebody who executes them from outside."""
@@ -196,7 +196,8 @@ class Cluster:
         pod.namespace, pod.controlled = self.namespace, controlled
         pod.uid, pod.log = self._made, self._folder / f"{name}.log"
         self.pods[name] = pod
-        _plug_in(network, address, f"pod{self._made}")
+        plug_in(network, f"pod{self._made}", "eth0", f"{address}/24")
+        ip("link", "set", f"pod{self._made}", "master", "pods", "up")
         self._tell("ADDED", pod)
         return pod
 
@@ -204,7 +205,7 @@ class Cluster:
         """Delete a pod with all that runs in it."""
         pod = self.pods.pop(name)
         await pod.kill()
-        _ip("netns", "del", pod.network)
+        ip("netns", "del", pod.network)
         self._tell("DELETED", pod)
 
     def job(self, name: str, **conditions: str) -> None:
@@ -236,44 +237,19 @@ class Cluster:
     def close(self) -> None:
         """Remove every pod, and what runs there."""
         for pod in self.pods.values():
-            _kill_all_in(pod.network)
-            _ip("netns", "del", pod.network)
+            kill_all_in(pod.network)
+            ip("netns", "del", pod.network)
 
 
 @contextmanager
 def cluster(folder: Path, namespace: str = NAMESPACE) -> Iterator[Cluster]:
     """A cluster without pods; the whole test moves to a network of its own."""
     with private_network():
-        _ip("link", "add", "pods", "type", "bridge")
-        _ip("addr", "add", f"{ADDRESS}/24", "dev", "pods")
-        _ip("link", "set", "pods", "up")
+        ip("link", "add", "pods", "type", "bridge")
+        ip("addr", "add", f"{ADDRESS}/24", "dev", "pods")
+        ip("link", "set", "pods", "up")
         made = Cluster(folder, namespace)
         try:
             yield made
         finally:
             made.close()
-
-
-def _kill_all_in(network: str) -> bool:
-    """Whether there was anybody: who was just being started is there at the next look."""
-    found = _ip("netns", "pids", network).split()
-    for pid in found:
-        with suppress(ProcessLookupError):
-            os.kill(int(pid), signal.SIGKILL)
-    return bool(found)
-
-
-def _plug_in(network: str, address: str, cable: str) -> None:
-    _ip("netns", "add", network)
-    _ip("link", "add", cable, "type", "veth", "peer", "name", "eth0", "netns", network)
-    _ip("link", "set", cable, "master", "pods", "up")
-    _ip("-n", network, "addr", "add", f"{address}/24", "dev", "eth0")
-    for device in ("lo", "eth0"):
-        _ip("-n", network, "link", "set", device, "up")
-
-
-def _ip(*words: str) -> str:
-    done = subprocess.run(
-        ["ip", *words], check=True, capture_output=True, text=True, timeout=_LIMIT
-    )
-    return done.stdout
