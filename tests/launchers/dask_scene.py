@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from tests.launchers import launching
 from tests.launchers.tools import environment
 from tests.support.hosts.hosts import Host
+from tests.support.hosts.private_network import inside, logged
 from tests.support.processes.commands import LIMIT, User
 from tests.support.processes.waiting import until
 
 PROGRAM: Final = Path(__file__).resolve().parents[2] / "examples" / "dask" / "readings.py"
 WORKERS: Final = 4
+line = partial(launching.line, PROGRAM)
 HERE: Final = Host("", "127.0.0.1", Path(), Path())
 POLL_INTERVAL_S: Final = 0.1
 RESULT: Final = "mean spread of 40 days: 76.1733\n"
@@ -128,19 +131,10 @@ class DaskCluster:
         return (self._user.folder / f"{name}.log").read_text("utf-8")
 
     async def _start(self, name: str, *words: str, on: Host = HERE, **config: str) -> Job:
-        there = ["nsenter", f"--net=/run/netns/{on.namespace}"] if on.namespace else []
-        log = self._user.folder / f"{name}.log"
-        with log.open("wb") as out:
-            process = await asyncio.create_subprocess_exec(
-                *there,
-                str(self.python),
-                *words,
-                cwd=self._user.folder,
-                env={**self._environ, **config},
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=out,
-                stderr=out,
-            )
+        there = inside(on.namespace) if on.namespace else []
+        log, environ = self._user.folder / f"{name}.log", {**self._environ, **config}
+        log.unlink(missing_ok=True)
+        process = await logged(log, *there, self.python, *words, cwd=self._user.folder, env=environ)
         self._user.others.append(process)
         return Job(process, log)
 
@@ -153,19 +147,3 @@ async def dask_cluster(
     cluster = DaskCluster(user, hosts)
     await cluster.begin(**config)
     yield cluster
-
-
-def line(text: str) -> int:
-    """The number of the example's one line with this text in it."""
-    lines = PROGRAM.read_text("utf-8").splitlines()
-    (found,) = (number for number, each in enumerate(lines, 1) if text in each)
-    return found
-
-
-def alive(pid: int) -> bool:
-    """Whether a process runs."""
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True

@@ -42,9 +42,7 @@ async def test_a_job_without_retries_is_over_when_it_has_failed(scene: Scene) ->
     await attach.says(FAILED)
     scene.cluster.job(JOB, Failed="BackoffLimitExceeded")  # a moment after its last pod
     assert (await client.wait_event("exited", timeout=LIMIT))["exitCode"] == 3
-    await client.wait_event("terminated", timeout=LIMIT)
-    await client.close()
-    assert (await attach.ends()).code == 0
+    await tour.over(client, attach)
     assert f"job {JOB} has failed: BackoffLimitExceeded" in attach.err
     again = await scene.user.does("attach", f"k8s:job/{JOB}")
     assert again.code == 3
@@ -95,9 +93,7 @@ async def test_a_tunnel_that_ends_with_its_pod_is_not_told(scene: Scene) -> None
         looked = partial(looks_into, scene, pod, looks_into(scene, pod, 0))
         await until(looked, within=LIMIT, what="it has looked into the pod")
     assert [await pod.ended(within=LIMIT) for pod in pods] == [0, 0]
-    await client.wait_event("terminated", timeout=LIMIT)
-    await client.close()
-    assert (await attach.ends()).code == 0
+    await tour.over(client, attach)
     assert "the tunnel to pod" not in attach.err, attach.err
 
 

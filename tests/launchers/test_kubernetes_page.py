@@ -150,10 +150,7 @@ async def test_one_port(scene: Scene) -> None:
         assert line.startswith(b"Forwarding from"), line
         conversation = Conversation("editor")
         client = await DapClient.connect("127.0.0.1", port, tap=conversation.tap)
-        await tour.attach(client, str(tour.PROGRAM), token=token.read_text("utf-8").strip())
-        await tour.two_held(client)
-        await tour.ask_and_step(client)
-        await tour.let_go(client)
+        await tour.taken(client, token=token.read_text("utf-8").strip())
         assert [await pod.ended(within=LIMIT) for pod in pods] == [0] * tour.RANKS
         await client.close()
     assert await gate.ended(within=LIMIT) == 0, gate.output

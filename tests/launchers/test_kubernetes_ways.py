@@ -146,9 +146,7 @@ async def test_every_rank_ends_and_its_pod_starts_again(scene: Scene) -> None:
     done.touch()
     await runs_on(client)
     assert await pod.ended(within=LIMIT) == 0
-    await client.wait_event("terminated", timeout=LIMIT)
-    await client.close()
-    assert (await attach.ends()).code == 0
+    await tour.over(client, attach)
 
 
 async def runs_on(client: DapClient) -> None:

@@ -103,8 +103,7 @@ async def test_two_tasks_are_held_and_asked(
 ) -> None:
     name = configured(user, openpai.url)
     window = await open_window(own_server)
-    lines = tour.PROGRAM.read_text("utf-8").splitlines()
-    (held,) = (number for number, text in enumerate(lines, 1) if "all_reduce_mean(grad)  #" in text)
+    held = tour.line("all_reduce_mean(grad)  #")
     await window.click_gutter(PROGRAM, held)
     await window.pick(f"debug {name}", name)
     await window.shows(*["paused"] * 4)

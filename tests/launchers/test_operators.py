@@ -25,7 +25,7 @@ from tests.launchers.operator_jobs import (
     replicated,
 )
 from tests.real.driving import COUNT, COUNTING, joined
-from tests.support.processes.commands import LIMIT, listed
+from tests.support.processes.commands import LIMIT, Command, listed
 
 pytestmark = IN_PODS
 Json = dict[str, Any]
@@ -58,9 +58,7 @@ async def test_a_job_of_an_operator_is_one_session(scene: Scene, operator: Opera
     await job.ends(**(ray_ends if operator is RAY else {}))
     for other in operator.others:
         await scene.cluster.delete(other)
-    await client.wait_event("terminated", timeout=LIMIT)
-    await client.close()
-    assert (await attach.ends()).code == 0
+    await tour.over(client, attach)
     assert operator is not PYTORCH or f"PyTorchJob {NAME} is complete" in attach.err
     await scene.user.nothing_is_left(within=LIMIT)
 
@@ -72,6 +70,17 @@ def endpoint_on_the_page(operator: Operator) -> str:
     assert f"| `{endpoint}` |" in section
     (typed,) = re.findall(r"^dap-mux attach (.*)$", section, re.MULTILINE)
     return str(typed) if operator is PYTORCH else endpoint
+
+
+async def attached(scene: Scene, operator: Operator) -> tuple[Job, Command, DapClient]:
+    """Start a job; a session with a breakpoint in its ranks is attached to it."""
+    job = Job(scene, operator)
+    job.declare()
+    await job.start()
+    attach = await scene.user.start("attach", f"k8s:{operator.endpoint}/{NAME}")
+    client = await joined(attach, {COUNTING: [{"line": COUNT}]}, attach={})
+    await listed(client, "line", *[COUNT] * tour.RANKS)
+    return job, attach, client
 
 
 async def until_rank(client: DapClient, row: tuple[str, int], **wanted: object) -> None:
@@ -203,12 +212,7 @@ async def test_a_ray_job_gets_its_cluster_later_and_another_when_it_is_tried_aga
 
 async def test_a_job_set_restarts(scene: Scene) -> None:
     """Its controller deletes all jobs, then makes all of them again."""
-    job = Job(scene, SET)
-    job.declare()
-    await job.start()
-    attach = await scene.user.start("attach", f"k8s:jobset/{NAME}")
-    client = await joined(attach, {COUNTING: [{"line": COUNT}]}, attach={})
-    await listed(client, "line", *[COUNT] * tour.RANKS)
+    job, _, client = await attached(scene, SET)
     for name in SET.pods:
         await scene.cluster.delete(name)
     gone = [f"pod {name} was deleted; perhaps another will replace it" for name in SET.pods]
@@ -241,21 +245,14 @@ async def test_several_ranks_in_each_pod(scene: Scene) -> None:
 
 
 async def test_a_launcher_that_fails_is_named_and_ends_the_job(scene: Scene) -> None:
-    job = Job(scene, MPI)
-    job.declare()
-    await job.start()
-    attach = await scene.user.start("attach", f"k8s:mpijob/{NAME}")
-    client = await joined(attach, attach={})
-    await listed(client, "state", *["running"] * tour.RANKS)
+    _, attach, client = await attached(scene, MPI)
     (launcher,) = MPI.others
     await scene.cluster.pods[launcher].fails(1)
     await attach.says(f"pod {launcher} has failed: exit code 1 (Error)")
     for name in MPI.pods:  # its controller cleans up
         await scene.cluster.delete(name)
     scene.cluster.custom.ends("mpijobs", NAME, "Failed", "MPIJobFailed")
-    await client.wait_event("terminated", timeout=2 * LIMIT)
-    await client.close()
-    assert (await attach.ends()).code == 0
+    await tour.over(client, attach, within=2 * LIMIT)
     assert f"MPIJob {NAME} has failed: MPIJobFailed" in attach.err
     again = await scene.user.does("attach", f"k8s:mpijob/{NAME}")
     assert again.code == 3
@@ -263,16 +260,9 @@ async def test_a_launcher_that_fails_is_named_and_ends_the_job(scene: Scene) -> 
 
 
 async def test_a_job_that_is_deleted_is_over(scene: Scene) -> None:
-    job = Job(scene, PYTORCH)
-    job.declare()
-    await job.start()
-    attach = await scene.user.start("attach", f"k8s:pytorchjob/{NAME}")
-    client = await joined(attach, attach={})
-    await listed(client, "state", *["running"] * tour.RANKS)
+    _, attach, client = await attached(scene, PYTORCH)
     del scene.cluster.custom.objects["pytorchjobs", NAME]
     for name in PYTORCH.pods:
         await scene.cluster.delete(name)
-    await client.wait_event("terminated", timeout=2 * LIMIT)
-    await client.close()
-    assert (await attach.ends()).code == 0
+    await tour.over(client, attach, within=2 * LIMIT)
     assert f"PyTorchJob {NAME} was deleted" in attach.err

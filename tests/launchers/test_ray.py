@@ -89,6 +89,7 @@ async def test_a_job_that_runs(user: User, cluster: dict[str, str]) -> None:
 
     Among them are one with threads and one with an event loop. Nothing of ours stays in them.
     """
+    command("gdb")
     service = await Service.start(user, cluster)
     run = await service.attach(ours(ATTACH, "HOST:6379", service.address))
     client = await run.client()
@@ -117,16 +118,13 @@ async def test_a_job_that_runs(user: User, cluster: dict[str, str]) -> None:
     run = await service.attach(ours(ATTACH, "HOST:6379", service.address))
     client = await joined(run, {str(SERVICE): [stop]}, timeout=STARTS)
     await standing(client, VALUE, "Worker:1", "Worker:3")
+    await stopped_in_a_long_method(user, client)
     await left(run, client)
     assert await service.ends() == "looked [0, 0, 0, 0, 0]\n"  # no port of ours
 
 
-async def test_an_actor_in_a_long_method(user: User, cluster: dict[str, str]) -> None:
-    """It is shown as waiting, with the command that does not wait; that stops it in its method."""
-    command("gdb")
-    service = await Service.start(user, cluster)
-    run = await service.attach(ours(ATTACH, "HOST:6379", service.address))
-    client = await joined(run, timeout=STARTS)
+async def stopped_in_a_long_method(user: User, client: DapClient) -> None:
+    """An actor is shown as waiting, with the command that does not wait; that stops it there."""
     busy = (await standing(client, None, "Busy:0"))["Busy:0"]
     words = ours(ATTACH_PID, "PID", str(busy["pid"]))
     assert busy["state"] == "waiting"
@@ -137,8 +135,6 @@ async def test_an_actor_in_a_long_method(user: User, cluster: dict[str, str]) ->
     (entry,) = await listed(inside, "line", at, within=STARTS)
     assert (entry["function"], entry["pid"]) == ("wait", busy["pid"])
     await left(own, inside)
-    await left(run, client)
-    assert await service.ends() == "looked [0, 0, 0, 0, 0]\n"
 
 
 @pytest.mark.rest

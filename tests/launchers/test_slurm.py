@@ -188,10 +188,7 @@ async def test_ranks_on_loopback_behind_ssh(
         job = slurm.submit("-N2", "--ntasks-per-node=2", str(script), cwd=user.folder)
         attach = await user.start(*ours(attach_words, "4711", str(job)))
         client = await attach.client()
-        await tour.attach(client, str(tour.PROGRAM))
-        await tour.two_held(client)
-        await tour.ask_and_step(client)
-        await tour.let_go(client)
+        await tour.taken(client)
         assert await slurm.ends(job) == "COMPLETED", output(user.folder, job)
         tour.check_result(output(user.folder, job))
         assert (await attach.ends()).code == 0
@@ -205,20 +202,24 @@ async def test_a_job_that_dap_mux_runs_inside_an_allocation(
 
     Where there are several nodes, ranks call the session.
     """
-    (words,) = typed("slurm.md", block)
-    user.script(TRAIN.format(address=slurm.nodes[0].address, program=tour.PROGRAM))
-    command = " ".join(f'"{word}"' for word in [*words, *tour.OPTIONS])  # $ means what it does
-    job = slurm.submit("-n4", f"-N{nodes}", "--wrap", command, cwd=user.folder, env=user.environ)
+    job = run_inside(user, slurm, nodes, block)
     conversation = Conversation("editor")
     client = await editor(user, slurm, job, conversation)
-    await tour.attach(client, str(tour.PROGRAM))
-    await tour.two_held(client)
-    await tour.ask_and_step(client)
-    await tour.let_go(client)
+    await tour.taken(client)
     assert await slurm.ends(job) == "COMPLETED", output(user.folder, job)
     tour.check_result(output(user.folder, job))
     await client.close()
     conversation.finish(expect_all_answered=True)
+    if nodes == 1:
+        await the_last_debugger_leaves_before_its_ranks_come(user, slurm)
+
+
+def run_inside(user: User, slurm: SlurmCluster, nodes: int, block: int) -> int:
+    """Submit what a block of the page runs in an allocation of so many nodes."""
+    (words,) = typed("slurm.md", block)
+    user.script(TRAIN.format(address=slurm.nodes[0].address, program=tour.PROGRAM))
+    command = " ".join(f'"{word}"' for word in [*words, *tour.OPTIONS])  # $ means what it does
+    return slurm.submit("-n4", f"-N{nodes}", "--wrap", command, cwd=user.folder, env=user.environ)
 
 
 async def editor(
@@ -237,14 +238,9 @@ async def editor(
     return DapClient(*streams, tap=conversation.tap)
 
 
-async def test_the_last_debugger_leaves_before_its_ranks_come(
-    user: User, slurm: SlurmCluster
-) -> None:
+async def the_last_debugger_leaves_before_its_ranks_come(user: User, slurm: SlurmCluster) -> None:
     """No rank waits for a debugger that may never come."""
-    (words,) = typed("slurm.md", 3)
-    user.script(TRAIN.format(address=slurm.nodes[0].address, program=tour.PROGRAM))
-    command = " ".join(f'"{word}"' for word in [*words, *tour.OPTIONS])
-    job = slurm.submit("-n4", "-N1", "--wrap", command, cwd=user.folder, env=user.environ)
+    job = run_inside(user, slurm, 1, 3)
     client = await editor(user, slurm, job, Conversation("editor"))
     await client.handshake({"justMyCode": True}, timeout=LIMIT)
     await client.request("disconnect", {"terminateDebuggee": False}, timeout=LIMIT)

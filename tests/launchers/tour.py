@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from pathlib import Path
+from functools import partial
 from typing import Any, Final
 
 from dap_mux.client import DapClient
 from examples.data_parallel import Model, load_batch
-from tests.support.processes.commands import LIMIT, Json, User, listed
+from tests.launchers import launching
+from tests.support.processes.commands import LIMIT, Command, Json, User, listed
 
-PROGRAM: Final = Path(__file__).resolve().parents[2] / "examples" / "data_parallel.py"
+PROGRAM: Final = launching.EXAMPLES / "data_parallel.py"
+line = partial(launching.line, PROGRAM)
 RANKS: Final = 4
 STEPS: Final = 5
 OPTIONS: Final = ("--steps", str(STEPS), "--seconds", "0")
@@ -41,13 +43,6 @@ def without_clocks(user: User) -> dict[str, str]:
     folder.mkdir(exist_ok=True)
     (folder / "sitecustomize.py").write_text(_NO_CLOCKS, "utf-8")
     return {"PYTHONPATH": str(folder)}
-
-
-def line(text: str) -> int:
-    """The number of the program's one line with this text in it."""
-    lines = PROGRAM.read_text("utf-8").splitlines()
-    (found,) = (number for number, each in enumerate(lines, 1) if text in each)
-    return found
 
 
 async def attach(
@@ -97,9 +92,24 @@ async def look(client: DapClient, row: int) -> None:
     await client.request("scopes", {"frameId": stack["stackFrames"][0]["id"]}, timeout=LIMIT)
 
 
+async def taken(client: DapClient, **arguments: Any) -> None:
+    """All of it, once."""
+    await attach(client, str(PROGRAM), **arguments)
+    await two_held(client)
+    await ask_and_step(client)
+    await let_go(client)
+
+
 async def let_go(client: DapClient) -> None:
     """Release every rank: they run on alone."""
     await client.request("release", {"ranks": "all"}, timeout=LIMIT)
+
+
+async def over(client: DapClient, attach: Command, *, within: float = LIMIT) -> None:
+    """The job's end is that of the session, and its command ends well."""
+    await client.wait_event("terminated", timeout=within)
+    await client.close()
+    assert (await attach.ends()).code == 0
 
 
 def check_result(output: str, steps: int = STEPS) -> None:
