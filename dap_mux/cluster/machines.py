@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Final, Protocol, runtime_checkable
+from typing import Final, Protocol, TypeVar, runtime_checkable
 
 import anyio
 
@@ -14,6 +14,8 @@ from dap_mux.cluster.tunnel import running_child
 from dap_mux.pure.errors import DapMuxError, NothingToConnect
 from dap_mux.pure.printable import one_line
 
+K = TypeVar("K")
+T = TypeVar("T")
 ANSWER_WITHIN_S: Final = 8.0
 SIDE_BY_SIDE: Final = 64
 MAX_ANSWER_BYTES: Final = 32 << 20
@@ -59,20 +61,27 @@ async def run_on(
     machines: Sequence[Machine], program_for: Callable[[Machine], bytes]
 ) -> dict[Machine, bytes | DapMuxError]:
     """Return what each of them has printed, or why there is nothing."""
-    answers: dict[int, bytes | DapMuxError] = {}
-    limiter = anyio.CapacityLimiter(SIDE_BY_SIDE)
+    return await side_by_side(machines, lambda one: _run(one, program_for(one)), SIDE_BY_SIDE)
 
-    async def ask(at: int, machine: Machine) -> None:
+
+async def side_by_side(
+    asked: Sequence[K], ask: Callable[[K], Awaitable[T]], most: int
+) -> dict[K, T | DapMuxError]:
+    """Ask so many at a time; return each one's answer, or why there is none."""
+    answers: dict[K, T | DapMuxError] = {}
+    limiter = anyio.CapacityLimiter(most)
+
+    async def ask_one(one: K) -> None:
         async with limiter:
             try:
-                answers[at] = await _run(machine, program_for(machine))
+                answers[one] = await ask(one)
             except DapMuxError as error:
-                answers[at] = error
+                answers[one] = error
 
     async with anyio.create_task_group() as tasks:
-        for at, machine in enumerate(machines):
-            tasks.start_soon(ask, at, machine)
-    return {machine: answers[at] for at, machine in enumerate(machines)}
+        for one in asked:
+            tasks.start_soon(ask_one, one)
+    return {one: answers[one] for one in asked}
 
 
 async def _run(machine: Machine, program: bytes) -> bytes:

@@ -13,6 +13,7 @@ from typing import Final
 import anyio
 
 from dap_mux.cluster.injection import bring_debugpy, debugger_for
+from dap_mux.cluster.machines import side_by_side
 from dap_mux.cluster.python_process import RunningPython, ranks_among, refuse_to_trace
 from dap_mux.cluster.records import RankRecord
 from dap_mux.cluster.source import Description, SourceSpec, reach_directly
@@ -79,24 +80,14 @@ async def _bring_all(processes: Sequence[RunningPython]) -> dict[RunningPython, 
     and four of torch's on two processors came near to the limit of one.
     """
     debugger = await debugger_for(processes)
+    found = await side_by_side(
+        processes, lambda one: bring_debugpy(one, HOST, debugger), os.cpu_count() or 1
+    )
     ports: dict[RunningPython, int | None] = {}
-    errors: dict[RunningPython, DapMuxError] = {}
-
-    side_by_side = anyio.CapacityLimiter(os.cpu_count() or 1)
-
-    async def bring(process: RunningPython) -> None:
-        async with side_by_side:
-            try:
-                ports[process] = await bring_debugpy(process, HOST, debugger)
-            except DapMuxError as error:
-                errors[process] = error
-
-    async with anyio.create_task_group() as tasks:
-        for process in processes:
-            tasks.start_soon(bring, process)
-    for process in processes:
-        if process in errors:
-            raise errors[process]
+    for process, port in found.items():
+        if isinstance(port, DapMuxError):
+            raise port
+        ports[process] = port
     return ports
 
 
