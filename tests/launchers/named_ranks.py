@@ -29,6 +29,18 @@ async def standing(
     return await seen(lambda: ranks(client), stand, within=within)
 
 
+async def being(
+    client: DapClient, name: str, *, not_pid: int | None = None, **wanted: object
+) -> Json:
+    """Wait until the rank of this name has these values, and is of another process; return it."""
+
+    def is_so(found: dict[str, Json]) -> bool:
+        each = found.get(name, {"pid": not_pid})
+        return each["pid"] != not_pid and wanted.items() <= each.items()
+
+    return (await seen(lambda: ranks(client), is_so))[name]
+
+
 async def first_stop(client: DapClient, at: int, *names: str) -> dict[str, Json]:
     """Wait until these ranks are there, and then until they stand at this line, as promised."""
 

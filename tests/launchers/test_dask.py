@@ -18,7 +18,7 @@ from tests.launchers.dask_scene import (
     line,
 )
 from tests.launchers.launching import ROOT, STARTS, cast, control, launch, seen
-from tests.launchers.named_ranks import first_stop
+from tests.launchers.named_ranks import being, first_stop
 from tests.launchers.pages import ours, typed
 from tests.launchers.tools import environment
 from tests.real.driving import joined
@@ -107,7 +107,7 @@ async def test_the_dashboard_is_named_and_what_workers_logged_and_printed(
     assert [each for each, _ in logs] == [f"dask:{rank}" for rank in range(WORKERS)]
     assert all("Registered to:" in text for _, text in logs)
     job = await cluster.runs()
-    await row(client, 2, line=MEAN)
+    await being(client, "dask:2", line=MEAN)
     await cast(client, "dask:2", "p print('day', day.number >= 0)")
 
     def is_shown() -> bool:
@@ -125,33 +125,18 @@ async def let_go(client: DapClient) -> None:
     await client.request("release", {"ranks": "all"}, timeout=LIMIT)
 
 
-async def row(
-    client: DapClient, rank: int, *, not_pid: int | None = None, **wanted: object
-) -> Json:
-    """Wait until a worker's entry of `list` has these values, and is of another process."""
-
-    async def look() -> list[Json]:
-        entries = (await client.request("list", timeout=LIMIT))["ranks"]
-        return [each for each in entries if (each["group"], each["rank"]) == ("dask", rank)]
-
-    def as_wanted(found: list[Json]) -> bool:
-        return any(each["pid"] != not_pid and wanted.items() <= each.items() for each in found)
-
-    return (await seen(look, as_wanted))[0]
-
-
 async def test_a_worker_killed_while_stopped_is_back_and_stops_again(
     user: User, cluster: DaskCluster
 ) -> None:
     """Its Nanny starts it again; until then its tasks run on the others."""
     run, client = await attached(user, cluster, {"line": MEAN, "condition": "ranks(2): True"})
     job = await cluster.runs()
-    entry = await row(client, 2, line=MEAN)
+    entry = await being(client, "dask:2", line=MEAN)
     user.signal(entry["pid"], signal.SIGKILL)
     assert await job.ends() == (0, RESULT)
-    await row(client, 2, not_pid=entry["pid"], state="running")
+    await being(client, "dask:2", not_pid=entry["pid"], state="running")
     again = await cluster.runs()
-    assert (await row(client, 2, line=MEAN))["pid"] != entry["pid"]
+    assert (await being(client, "dask:2", line=MEAN))["pid"] != entry["pid"]
     await let_go(client)
     assert await again.ends() == (0, RESULT)
     await left(client, run, cluster)
@@ -164,8 +149,8 @@ async def test_a_stop_longer_than_the_schedulers_patience_loses_no_worker(
     """While one worker is stopped, another sends no heartbeat: all of its threads are held."""
     run, client = await attached(user, cluster, {"line": MEAN, "condition": "ranks(1): True"})
     job = await cluster.runs()
-    before = [(await row(client, rank))["pid"] for rank in range(WORKERS)]
-    stopped = await row(client, 1, line=MEAN)
+    before = [(await being(client, f"dask:{rank}"))["pid"] for rank in range(WORKERS)]
+    stopped = await being(client, "dask:1", line=MEAN)
     await cluster.is_patient()
     user.signal(before[2], signal.SIGSTOP)
     await cluster.has_been_silent(before[2], 2 * TTL_S)
@@ -175,7 +160,7 @@ async def test_a_stop_longer_than_the_schedulers_patience_loses_no_worker(
     )
     await client.request("continue", {"threadId": stopped["threadId"]}, timeout=LIMIT)
     assert await job.ends() == (0, RESULT)
-    assert [(await row(client, rank))["pid"] for rank in range(WORKERS)] == before
+    assert [(await being(client, f"dask:{rank}"))["pid"] for rank in range(WORKERS)] == before
     assert "failed to heartbeat" not in cluster.log("scheduler")
     await left(client, run, cluster)
 

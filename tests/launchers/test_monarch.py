@@ -11,7 +11,6 @@ from typing import Final
 
 import pytest
 
-from dap_mux.client import DapClient
 from tests.launchers.launching import (
     EXAMPLES,
     ROOT,
@@ -21,9 +20,8 @@ from tests.launchers.launching import (
     launch,
     line,
     released,
-    seen,
 )
-from tests.launchers.named_ranks import first_stop, ranks, standing
+from tests.launchers.named_ranks import being, first_stop, standing
 from tests.launchers.tools import environment
 from tests.real.driving import joined
 from tests.support.processes.callers import told_by
@@ -40,11 +38,6 @@ RESULT: Final = [
     "step 1: weight 1.1658, good enough: False",
     "step 2: weight 1.4612, good enough: False",
 ]
-
-
-async def state_of(client: DapClient, name: str, state: str) -> None:
-    """Wait until the rank is in this state."""
-    await seen(lambda: ranks(client), lambda found: found[name]["state"] == state)
 
 
 def results(output: str) -> list[str]:
@@ -131,12 +124,7 @@ async def test_trouble(user: User) -> None:
     found = await standing(client, stops[2]["line"], "procs:1", "procs:2")
     killed = found["procs:1"]["pid"]
     user.signal(killed, signal.SIGKILL)
-
-    def is_back(found: dict[str, Json]) -> bool:
-        entry = found["procs:1"]
-        return bool(entry["pid"] != killed and entry["line"] == stops[2]["line"])
-
-    await seen(lambda: ranks(client), is_back)
+    await being(client, "procs:1", not_pid=killed, line=stops[2]["line"])
     done = await released(user, run, client)
     assert done.out.splitlines() == [
         "error True",
@@ -157,7 +145,7 @@ async def test_a_proc_killed_while_all_are_stopped(user: User) -> None:
     client = await joined(run, breakpoints, timeout=STARTS)
     found = await standing(client, at, *(f"procs:{each}" for each in range(4)))
     user.signal(found["procs:2"]["pid"], signal.SIGKILL)
-    await state_of(client, "procs:2", "exited")
+    await being(client, "procs:2", state="exited")
     await client.wait_event("terminated", timeout=STARTS)
     assert bodies(client, "exited") == [{"exitCode": INTERRUPTED}]
     await client.disconnect()

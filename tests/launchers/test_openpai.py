@@ -18,7 +18,7 @@ from tests.launchers.openpai_ranks import ROOT, Ranks, in_task, job_command, tas
 from tests.launchers.pages import ours, typed
 from tests.real.command_line.test_docs_ranks import platform
 from tests.real.driving import COUNTING, joined
-from tests.support.hosts.private_network import possible
+from tests.support.hosts.private_network import inside, possible
 from tests.support.hosts.ssh_hosts import SshHosts, ssh_hosts
 from tests.support.openpai_server import TOKEN, OpenPaiServer, Task, openpai_server
 from tests.support.processes.commands import LIMIT, User, line_of, listed
@@ -79,8 +79,7 @@ async def test_the_page(ssh: SshHosts, user: User, ranks: Ranks) -> None:
             task.runs(node.address)
             environ = platform(index, base)
             environ.update({f"PAI_HOST_IP_train_{n}": nodes[n].address for n in range(4)})
-            network = ["nsenter", f"--net=/run/netns/{node.namespace}"]
-            await ranks.start(command, environ, network)
+            await ranks.start(command, environ, inside(node.namespace))
         await ranks.listen(4)
         words = ours(typed("openpai.md", 0)[1], URL, server.url)
         attach = await user.start(*words, env=typed_token(user))
@@ -99,9 +98,7 @@ async def test_the_page(ssh: SshHosts, user: User, ranks: Ranks) -> None:
         for task in made:
             task.ends(0)
         server.ends(0)
-        await client.wait_event("terminated", timeout=LIMIT)
-        await client.close()
-        assert (await attach.ends()).code == 0
+        await tour.over(client, attach)
         assert "job me/train is complete" in attach.err
         assert {said for _, said in server.asked} == {f"Bearer {TOKEN}"}
         assert TOKEN not in attach.err + attach.out
@@ -167,9 +164,7 @@ async def test_a_job_that_waits_fails_and_is_tried_again(
     first.ends(0)
     second.ends(3)
     server.ends(3, role="train", index=1)
-    await client.wait_event("terminated", timeout=LIMIT)
-    await client.close()
-    assert (await attach.ends()).code == 0
+    await tour.over(client, attach)
     assert "task train/1 has failed: exit code 3; its log: http://127.0.0.1:9103/" in attach.err
     assert "job me/train has failed: exit code 3 (first task train/1)" in attach.err
     again_attached = await user.does("attach", f"openpai:{server.url}/me/train")

@@ -7,6 +7,7 @@ from typing import Any
 
 from dap_mux.client import DapClient
 from tests.launchers.kube_scene import IN_PODS
+from tests.launchers.launching import cast, control
 from tests.launchers.pod import AFTER, CUDA, GPU, LIMIT, MATMUL, SCRIPT, walkthrough
 from tests.real.driving import joined
 from tests.support.processes.commands import User, bodies, listed
@@ -49,9 +50,9 @@ async def test_the_walkthrough_with_four_ranks_in_one_session(user: User) -> Non
         inside = await unfolded(client, 0, "z")
         assert inside["shape"] == "torch.Size([1000, 1000])"
         assert (inside["device"], inside["dtype"]) == ("device(type='cpu')", "torch.float32")
-        assert await cast(client, "all", "p z[0, 0].item()") == {
-            str(rank): f"{1000.0 * (rank + 1)}" for rank in range(4)
-        }
+        assert await cast(client, "all", "p z[0, 0].item()") == [
+            (str(rank), f"{1000.0 * (rank + 1)}") for rank in range(4)
+        ]
         await client.disconnect()
         await ranks.finished()
         attach.process.send_signal(signal.SIGINT)
@@ -84,8 +85,7 @@ async def thread(client: DapClient, rank: int) -> int:
 
 async def move(client: DapClient, command: str) -> None:
     """A button of the toolbar, where rank 0 is looked at."""
-    await client.request("scopes", {"frameId": await frame(client, 0)}, timeout=LIMIT)
-    await client.request(command, {"threadId": await thread(client, 0)}, timeout=LIMIT)
+    await control(client, command, {"threadId": await thread(client, 0)})
 
 
 async def frame(client: DapClient, rank: int) -> int:
@@ -114,12 +114,3 @@ async def unfolded(client: DapClient, rank: int, name: str) -> dict[str, str]:
 async def children(client: DapClient, reference: int) -> list[Json]:
     arguments = {"variablesReference": reference}
     return list((await client.request("variables", arguments, timeout=LIMIT))["variables"])
-
-
-async def cast(client: DapClient, ranks: str, command: str) -> dict[str, str]:
-    """What each set of ranks answers."""
-    arguments = {"ranks": ranks, "command": command}
-    body = await client.request("cast", arguments, timeout=LIMIT)
-    assert not body["errors"], body
-    assert not body["missing"], body
-    return {one["ranks"]: one["value"] for one in body["results"]}
