@@ -31,14 +31,23 @@ def line(program: Path, text: str) -> int:
 
 
 def documented(*having: str) -> list[str]:
-    """The words of the one command of docs/launchers.md that has these in it, without ours."""
+    """The words of the one command of docs/launchers.md that has these in it, without ours.
+
+    Where its ranks would meet at a port that is always the same, they have one of their own.
+    """
     lines = [each.partition("#") for each in PAGE.splitlines() if each.startswith(BEGIN)]
     (command,) = (
         command
         for command, _, comment in lines
         if all(word in f"{command} {comment}" for word in having)
     )
-    return shlex.split(command)[1:]
+    words = shlex.split(command)[1:]
+    if "accelerate" in words:
+        place = words.index("--cpu")
+        words[place:place] = ["--main_process_port", str(free_ports(1))]
+    if "examples/spawn/train.py" in words:
+        words += ["--port", str(free_ports(1))]
+    return words
 
 
 async def seen(

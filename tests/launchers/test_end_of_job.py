@@ -32,49 +32,29 @@ pytestmark = pytest.mark.timeout(300)
 PROGRAM: Final = Path(__file__).with_name("scripts") / "crashes.py"
 
 
-@dataclass(frozen=True)
-class Kind:
-    """What rank 2 ends of. `how`: words of the block; `marked`: its line has a mark."""
-
-    how: str
-    marked: bool = True
-
-
 KINDS: Final = {
-    "value": Kind("ValueError: no rows in a batch of 0"),
-    "index": Kind("IndexError: list index out of range"),
-    "library": Kind("ValueError: invalid literal for int() with base 10: 'one'"),
-    "assert": Kind("AssertionError: empty batch"),
-    "recursion": Kind("RecursionError: maximum recursion depth exceeded"),
-    "cuda": Kind("RuntimeError: CUDA error: an illegal memory access was encountered"),
-    "memory": Kind("MemoryError"),
-    "thread": Kind("os._exit(7)"),
-    "exit": Kind("sys.exit(1)"),
-    "_exit": Kind("os._exit(3)"),
-    "segfault": Kind("Segmentation fault"),
-    "abort": Kind("Aborted"),
-    "kill": Kind("", marked=False),
-    "import": Kind("ModuleNotFoundError: No module named 'no_such_package'"),
-    "syntax": Kind("SyntaxError: invalid syntax", marked=False),
-    "port": Kind("OSError: [Errno 98] Address already in use"),
-    "config": Kind("", marked=False),
+    "value": ("ValueError: no rows in a batch of 0", 'raise ValueError(f"'),
+    "index": ("IndexError: list index out of range", "batch[number] += 1"),
+    "library": ("ValueError: invalid literal for int() with base 10: 'one'", 'int("one"'),
+    "assert": ("AssertionError: empty batch", "assert batch"),
+    "recursion": ("RecursionError: maximum recursion depth exceeded", "return deeper("),
+    "cuda": (
+        "RuntimeError: CUDA error: an illegal memory access was encountered",
+        'raise RuntimeError("CUDA',
+    ),
+    "memory": ("MemoryError", "bytearray("),
+    "thread": ("os._exit(7)", "target=lambda"),
+    "exit": ("sys.exit(1)", "sys.exit(1)"),
+    "_exit": ("os._exit(3)", "os._exit(3)"),
+    "segfault": ("Segmentation fault", "signal.SIGSEGV"),
+    "abort": ("Aborted", "os.abort()"),
+    "kill": ("", ""),
+    "import": ("ModuleNotFoundError: No module named 'no_such_package'", "import no_such_package"),
+    "syntax": ("SyntaxError: invalid syntax", ""),
+    "port": ("OSError: [Errno 98] Address already in use", "socket.create_server(taken"),
+    "config": ("", ""),
 }
-MARKS: Final = {
-    "value": 'raise ValueError(f"',
-    "index": "batch[number] += 1",
-    "library": 'int("one"',
-    "assert": "assert batch",
-    "recursion": "return deeper(",
-    "cuda": 'raise RuntimeError("CUDA',
-    "memory": "bytearray(",
-    "thread": "target=lambda",
-    "exit": "sys.exit(1)",
-    "_exit": "os._exit(3)",
-    "segfault": "signal.SIGSEGV",
-    "abort": "os.abort()",
-    "import": "import no_such_package",
-    "port": "socket.create_server(taken",
-}
+"""What rank 2 ends of: words of the block, and of its line, if the block names one."""
 
 
 @dataclass(frozen=True)
@@ -151,9 +131,10 @@ async def test_the_block_names_the_first_rank_and_why(
     end, err = await failed(user, kind, way, tmp_path_factory.mktemp("cluster"))
     first = end["first"]
     assert first["ranks"] == "rank 2", err
-    assert KINDS[kind].how in first["how"], err
-    if kind in MARKS:
-        assert first["place"]["line"] == line(PROGRAM, MARKS[kind]), err
+    how, mark = KINDS[kind]
+    assert how in first["how"], err
+    if mark:
+        assert first["place"]["line"] == line(PROGRAM, mark), err
     block = err[err.index("the job failed: ") :].splitlines()
     assert block[0].startswith(f"the job failed: exit code {end['code']}; first: rank 2, "), err
     assert block[-1].startswith("  next    dap-mux run --"), err
@@ -172,7 +153,7 @@ async def test_ranks_of_another_host_that_shares_the_folder(
     end, err = await failed(user, "value", way, tmp_path)
     first = end["first"]
     assert (first["ranks"], first["host"]) == ("rank 2", "node2"), err
-    assert first["place"]["line"] == line(PROGRAM, MARKS["value"]), err
+    assert first["place"]["line"] == line(PROGRAM, KINDS["value"][1]), err
     assert (end["missing"], end["unseen"]) == ("", {}), err
 
 

@@ -49,13 +49,8 @@ class Launcher:
     def words(self, user: User) -> list[str]:
         """The command."""
         (user.folder / "hosts").write_text(f"localhost:{RANKS}\n", "utf-8")
-        words = documented(self.documented)
-        if "accelerate" in words:
-            place = words.index("--cpu")
-            words[place:place] = ["--main_process_port", str(free_ports(1))]
-        if "examples/spawn/train.py" in words:
-            words += ["--port", str(free_ports(1))]
-        return [words[0], *self.dial, *words[1:]]
+        command, *words = documented(self.documented)
+        return [command, *self.dial, *words]
 
 
 BACKWARD, REDUCE, ZERO = "loss.backward()", "comm.allreduce(gradient)", "optimizer.zero_grad()"

