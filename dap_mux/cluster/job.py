@@ -176,20 +176,16 @@ def describe_exit(code: int) -> str:
     """Return `exited with 3` or `was terminated by SIGTERM`."""
     if code >= 0:
         return f"exited with {code}"
-    try:
+    with suppress(ValueError):
         return f"was terminated by {signal.Signals(-code).name}"
-    except ValueError:
-        return f"was terminated by signal {-code}"
+    return f"was terminated by signal {-code}"
 
 
 def signal_group(leader: int, number: signal.Signals) -> None:
     """Send a signal to a process group, if it still exists."""
-    try:
+    # It may just have ended, which `watch` is about to notice; macOS refuses a group of zombies.
+    with suppress(ProcessLookupError, PermissionError):
         os.killpg(leader, number)
-    except ProcessLookupError:
-        pass  # it has just ended; `watch` is about to notice
-    except PermissionError:
-        pass  # macOS raises this for a group of zombies
 
 
 async def end_of(pid: int) -> None:

@@ -34,7 +34,7 @@ from dap_mux.rank.environ import COMM, COMM_FILE, EQUAL, STEP
 from dap_mux.session.end_of_job import Endings, Missing
 from dap_mux.session.session import Session
 from dap_mux.session.terminal_output import Echo, say
-from dap_mux.system.config import JobOptions, LaunchOptions
+from dap_mux.system.config import JobOptions
 from dap_mux.system.session_files import SessionFile
 from dap_mux.system.user_files import foreign
 
@@ -346,11 +346,9 @@ def entry_line(command: tuple[str, ...]) -> dict[str, int]:
 
 def rank_variables(options: JobOptions) -> dict[str, str]:
     """Return what tells ranks to record or to replay; "" sets none."""
-    of_trace = {}
-    if isinstance(options, LaunchOptions):
-        equal = json.dumps(options.comm_equal) if options.comm_equal else ""
-        of_trace = {EQUAL: equal, STEP: options.comm_step}
-    return {COMM: options.comm, COMM_FILE: options.comm_file, **of_trace, **options.variables}
+    equal = json.dumps(options.comm_equal) if options.comm_equal else ""
+    recorded = {COMM: options.comm, COMM_FILE: options.comm_file, STEP: options.comm_step}
+    return {**recorded, EQUAL: equal, **options.variables}
 
 
 def launched_program(command: tuple[str, ...]) -> tuple[str, ...]:

@@ -200,10 +200,8 @@ def exists(pid: int) -> bool:
     """Whether there is such a process, also one that may not be seen; a zombie is one."""
     try:
         os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:  # another user's
-        return True
+    except OSError as error:  # another user's is there
+        return not isinstance(error, ProcessLookupError)
     return True
 
 

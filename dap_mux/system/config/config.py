@@ -284,8 +284,12 @@ class JobOptions(Struct, frozen=True):
     """`DAP_MUX_COMM` of the ranks, unless the environment has it; "": it is not set."""
     comm_file: str = ""
     """`DAP_MUX_COMM_FILE`, likewise."""
+    comm_equal: tuple[str, ...] = ()
+    """Expressions, whose values the trace has after each step."""
+    comm_step: str = ""
+    """`FILE:LINE`, where steps end."""
     variables: Mapping[str, str] = {}
-    """Others of the ranks, likewise."""
+    """Others of the ranks, unless the environment has them."""
 
 
 class RunOptions(JobOptions, frozen=True, kw_only=True):
@@ -306,10 +310,6 @@ class LaunchOptions(JobOptions, frozen=True, kw_only=True):
 
     name: str = ""
     """The job, as messages to the user name it; "" names the launcher."""
-    comm_equal: tuple[str, ...] = ()
-    """Expressions, whose values the trace has after each step."""
-    comm_step: str = ""
-    """`FILE:LINE`, where steps end."""
     output_json: Path | None = None
     """A file for what ranks have printed, of which they keep more then: pairs of rank and text."""
 
