@@ -78,7 +78,7 @@ def rerun(args: Namespace) -> int:
     with without_collections():
         from dap_mux.session.launcher_job import rerun_task
 
-    return execute(partial(rerun_task, key=args.key, endpoint=args.endpoint), load_config(args))
+    return execute(rerun_task, load_config(args), key=args.key, endpoint=args.endpoint)
 
 
 def adapter(args: Namespace) -> int:
