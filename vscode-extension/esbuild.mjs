@@ -19,7 +19,7 @@ bundled.push(...Object.keys(metafile.inputs));
 
 const pages = 'src/webview';
 if (existsSync(pages)) {
-  const files = readdirSync(pages);
+  const files = readdirSync(pages).filter((name) => /\.(ts|css)$/.test(name)); // not what they share
   const hasScript = (name) => files.includes(name.replace(/css$/, 'ts'));
   const entries = files.filter((name) => name.endsWith('.ts') || !hasScript(name));
   const { metafile } = await build({

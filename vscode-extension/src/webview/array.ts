@@ -5,21 +5,9 @@ import './array.css';
 import { Block, cellAt, indexIn, neighbour, queryOf, scaleOf, shareOf, type ArrayBody, type Cell, type FromPage, type Query, type Scale, type Show, type ToPage } from '../logic/array/answer';
 import { aboutOf, axesOf, histogramSvg, notesOf, tableOf, wordsOf } from '../logic/array/page';
 import { short } from '../logic/compare/answer';
+import { closest, connect, element, tellProblem } from './shared/page';
 
-interface Host {
-  postMessage(message: FromPage): void;
-  getState(): Query | undefined;
-  setState(state: Query): void;
-}
-declare function acquireVsCodeApi(): Host;
-
-const host = acquireVsCodeApi();
-
-function element(id: string): HTMLElement {
-  const found = document.getElementById(id);
-  if (!found) throw new Error(`the page has no element ${id}`);
-  return found;
-}
+const host = connect<FromPage, ToPage, Query>(take);
 
 const expression = element('expression') as HTMLInputElement;
 const ranks = element('ranks') as HTMLInputElement;
@@ -36,17 +24,15 @@ let body: ArrayBody | undefined;
 let blocks: readonly Block[] = [];
 let cursor: Cell | undefined;
 
-window.addEventListener('message', ({ data }: MessageEvent<ToPage>) => {
+function take(data: ToPage): void {
   ({ query } = data);
   host.setState(query);
   if (document.activeElement !== expression) expression.value = query.expression;
   if (document.activeElement !== ranks) ranks.value = query.ranks;
-  const problem = element('problem');
-  problem.hidden = data.type === 'show';
   element('shown').classList.toggle('old', data.type === 'problem');
-  if (data.type === 'problem') problem.textContent = data.message;
-  else receive(data.body);
-});
+  tellProblem(data.type === 'problem' ? data.message : undefined);
+  if (data.type === 'show') receive(data.body);
+}
 
 /** What is made of HTML here was escaped where it was made, and no script in it would run. */
 function receive(told: ArrayBody): void {
@@ -212,7 +198,7 @@ function axisOf(chosen = ''): Query['rows'] {
 
 for (const one of [show, mask]) one.addEventListener('change', draw);
 element('result').addEventListener('click', ({ target }) => {
-  const link = target instanceof Element ? target.closest<HTMLElement>('.go') : null;
+  const link = closest(target, '.go');
   if (!link) return;
   cursor = cellAt(blocks, Number(link.dataset['row']), Number(link.dataset['column']));
   map.focus();
@@ -220,5 +206,3 @@ element('result').addEventListener('click', ({ target }) => {
 });
 new MutationObserver(draw).observe(document.body, { attributes: true, attributeFilter: ['class'] }); // another theme
 window.addEventListener('resize', draw);
-
-host.postMessage({ type: 'ready', kept: host.getState() ?? null });

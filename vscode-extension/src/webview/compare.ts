@@ -5,49 +5,32 @@ import './compare.css';
 import type { Age } from '../logic/compare/age';
 import type { Comparison } from '../logic/compare/answer';
 import type { FromPage, ToPage } from '../logic/compare/messages';
+import { closest, connect, element, tellProblem } from './shared/page';
 
-interface Host {
-  postMessage(message: FromPage): void;
-  getState(): Comparison | undefined;
-  setState(state: Comparison): void;
-}
-declare function acquireVsCodeApi(): Host;
-
-const host = acquireVsCodeApi();
-
-function element(id: string): HTMLElement {
-  const found = document.getElementById(id);
-  if (!found) throw new Error(`the page has no element ${id}`);
-  return found;
-}
+const host = connect<FromPage, ToPage, Comparison>(take);
 
 const expression = element('expression') as HTMLInputElement;
 const ranks = element('ranks') as HTMLInputElement;
 const again = element('again') as HTMLButtonElement;
 const group = element('group') as HTMLButtonElement;
-const problem = element('problem');
 const summary = element('summary');
 const result = element('result');
 let outliers = false;
 
-window.addEventListener('message', ({ data }: MessageEvent<ToPage>) => {
+function take(data: ToPage): void {
   if (data.type === 'age') {
     showAge(data.age);
-  } else if (data.type === 'show') {
-    show(data);
-    problem.hidden = true;
-  } else {
-    problem.textContent = data.message;
-    problem.hidden = false;
-    expression.value = data.expression;
-    ranks.value = data.ranks;
+    return;
   }
-});
+  tellProblem(data.type === 'problem' ? data.message : undefined);
+  const { expression: asked, ranks: of } = data.type === 'show' ? data.comparison : data;
+  expression.value = asked;
+  ranks.value = of;
+  if (data.type === 'show') show(data);
+}
 
 function show({ comparison, shown }: ToPage & { type: 'show' }): void {
   host.setState(comparison);
-  expression.value = comparison.expression;
-  ranks.value = comparison.ranks;
   summary.textContent = shown.summary;
   result.innerHTML = shown.html; // escaped where it was made, and no script in it would run
   element('actions').hidden = false;
@@ -82,29 +65,21 @@ function links(): HTMLButtonElement[] {
   return Array.from(result.querySelectorAll<HTMLButtonElement>('.go'));
 }
 
-function linkOf(target: EventTarget | null): HTMLButtonElement | null {
-  return target instanceof Element ? target.closest<HTMLButtonElement>('.go') : null;
-}
-
 result.addEventListener('click', ({ target }) => {
-  const link = linkOf(target);
+  const link = closest(target, '.go');
   if (link) host.postMessage({ type: 'go', index: Number(link.dataset['index']) });
 });
 
-function neighbour(link: HTMLButtonElement, key: string): HTMLButtonElement | undefined {
-  const all = links();
-  const moves: Record<string, number> = {
-    ArrowDown: all.indexOf(link) + 1,
-    ArrowUp: all.indexOf(link) - 1,
-    Home: 0,
-    End: all.length - 1,
-  };
+function neighbour(link: HTMLElement, key: string): HTMLElement | undefined {
+  const all: HTMLElement[] = links();
+  const at = all.indexOf(link);
+  const moves: Record<string, number> = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: all.length - 1 };
   const index = moves[key];
   return index === undefined ? undefined : all[index];
 }
 
 result.addEventListener('keydown', (event) => {
-  const link = linkOf(event.target);
+  const link = closest(event.target, '.go');
   const next = link && neighbour(link, event.key);
   if (!next) return;
   event.preventDefault();
@@ -112,5 +87,3 @@ result.addEventListener('keydown', (event) => {
   next.tabIndex = 0;
   next.focus();
 });
-
-host.postMessage({ type: 'ready', kept: host.getState() ?? null });

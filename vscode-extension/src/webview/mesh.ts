@@ -5,24 +5,12 @@ import './mesh.css';
 import type { Colour, FromPage, Kept, ToPage } from '../logic/mesh/messages';
 import type { Arrow } from '../logic/mesh/waits';
 import { countedRanks, setOf, type RankId } from '../logic/ranks/sets';
+import { closest, connect, element, tellProblem } from './shared/page';
 
-interface Host {
-  postMessage(message: FromPage): void;
-  getState(): Kept | undefined;
-  setState(state: Kept): void;
-}
-declare function acquireVsCodeApi(): Host;
-
-const host = acquireVsCodeApi();
+const host = connect<FromPage, ToPage, Kept>(show);
 const SVG = 'http://www.w3.org/2000/svg';
 const BARB = 7; // px
 const SHORTENED = 14; // px: an arrow ends beside the number of its cell
-
-function element(id: string): HTMLElement {
-  const found = document.getElementById(id);
-  if (!found) throw new Error(`the page has no element ${id}`);
-  return found;
-}
 
 const colour = element('colour') as HTMLSelectElement;
 const expression = element('expression') as HTMLInputElement;
@@ -35,13 +23,9 @@ let anchor: Place | undefined;
 let head: Place = [0, 0];
 let arrows: readonly Arrow[] = [];
 
-window.addEventListener('message', ({ data }: MessageEvent<ToPage>) => {
-  const problem = element('problem');
-  problem.hidden = data.type === 'show';
-  if (data.type === 'problem') {
-    problem.textContent = data.message;
-    return;
-  }
+function show(data: ToPage): void {
+  tellProblem(data.type === 'problem' ? data.message : undefined);
+  if (data.type === 'problem') return;
   const hadKeys = result.contains(document.activeElement);
   const { kept } = data;
   host.setState(kept);
@@ -57,7 +41,7 @@ window.addEventListener('message', ({ data }: MessageEvent<ToPage>) => {
   mark();
   if (hadKeys) cellAt(head)?.focus({ preventScroll: true });
   draw();
-});
+}
 
 function tell(): void {
   const kept: Kept = { colour: colour.value as Colour, expression: expression.value.trim(), columns: columns.value };
@@ -124,11 +108,6 @@ function select(from: Place, to: Place): void {
   [anchor, head] = [from, to];
   mark();
   cellAt(to)?.focus();
-}
-
-/** The cell that an event is in. */
-function closest(target: EventTarget | null, part: string): HTMLElement | null {
-  return target instanceof Element ? target.closest<HTMLElement>(part) : null;
 }
 
 result.addEventListener('pointerdown', (event) => {
@@ -220,4 +199,3 @@ function lineBetween([x, y]: Place, [toX, toY]: Place): SVGPathElement {
 }
 
 window.addEventListener('resize', draw);
-host.postMessage({ type: 'ready', kept: host.getState() ?? null });

@@ -3,40 +3,24 @@
 
 import './watch.css';
 import type { FromPage, Kept, ToPage } from '../logic/watch/messages';
+import { closest, connect, element, tellProblem } from './shared/page';
 
-interface Host {
-  postMessage(message: FromPage): void;
-  getState(): Kept | undefined;
-  setState(state: Kept): void;
-}
-declare function acquireVsCodeApi(): Host;
-
-const host = acquireVsCodeApi();
-
-function element(id: string): HTMLElement {
-  const found = document.getElementById(id);
-  if (!found) throw new Error(`the page has no element ${id}`);
-  return found;
-}
+const host = connect<FromPage, ToPage, Kept>(show);
 
 const expression = element('expression') as HTMLInputElement;
 const ranks = element('ranks') as HTMLInputElement;
-const problem = element('problem');
 const result = element('result');
 
-window.addEventListener('message', ({ data }: MessageEvent<ToPage>) => {
-  problem.hidden = data.type === 'show';
-  if (data.type === 'problem') {
-    problem.textContent = data.message;
-    return;
-  }
+function show(data: ToPage): void {
+  tellProblem(data.type === 'problem' ? data.message : undefined);
+  if (data.type === 'problem') return;
   host.setState(data.kept);
   if (document.activeElement !== ranks) ranks.value = data.kept.ranks;
   element('state').textContent = data.state;
   const focused = positionOfFocus();
   result.innerHTML = data.html; // escaped where it was made, and no script in it would run
   if (focused >= 0) buttons()[Math.min(focused, buttons().length - 1)]?.focus();
-});
+}
 
 function buttons(): HTMLButtonElement[] {
   return Array.from(result.querySelectorAll('button'));
@@ -61,11 +45,9 @@ element('export').addEventListener('click', () => {
 });
 
 result.addEventListener('click', ({ target }) => {
-  const button = target instanceof Element ? target.closest('button') : null;
+  const button = closest(target, 'button');
   if (!button) return;
   const row = Number(button.dataset['row']);
   if (button.className === 'go') host.postMessage({ type: 'go', row, at: Number(button.dataset['at']) });
   else host.postMessage({ type: button.className === 'remove' ? 'remove' : 'detail', row });
 });
-
-host.postMessage({ type: 'ready', kept: host.getState() ?? null });
