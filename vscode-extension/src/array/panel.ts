@@ -5,34 +5,30 @@ import { registerCommand, requireSession } from '../commands/registerCommand';
 import { Command, View } from '../constants';
 import { queryOf, type ArrayBody, type FromPage, type Query, type ToPage } from '../logic/array/answer';
 import { shell } from '../logic/array/page';
-import type { Moment } from '../logic/ranks/moves';
 import { unfold } from '../logic/ranks/sets';
 import { variableItem } from '../logic/ranks/stackItems';
 import { Throttler } from '../logic/throttler';
 import type { RankSession, RankSessions } from '../ranks/rankSession';
-import { goToRank, ScriptedPanel } from '../views/scriptedPanel';
+import { ScriptedPanel } from '../views/scriptedPanel';
 
 const UPDATE_INTERVAL_MS = 100;
 
 export class ArrayPanel extends ScriptedPanel<FromPage, ToPage> {
   private query: Query | undefined;
   private shown: ToPage | undefined;
-  private taken: { readonly session: RankSession; readonly moment: Moment } | undefined;
   private readonly updates = new Throttler(() => this.update(), UPDATE_INTERVAL_MS);
 
   constructor(
-    private readonly sessions: RankSessions,
+    sessions: RankSessions,
     root: vscode.Uri,
   ) {
-    super(root, { view: View.array, name: 'array', title: vscode.l10n.t('Array'), page: shell });
+    super(sessions, root, { view: View.array, name: 'array', title: vscode.l10n.t('Array'), page: shell });
     this.disposables.push(
+      this.updates,
       registerCommand(Command.array, async (...args) => {
         requireSession(sessions);
         const text = variableItem(args)?.expression ?? (await this.input());
         if (text) this.show(queryOf(text));
-      }),
-      sessions.onDidChange(() => {
-        if (this.hasMoved()) this.updates.schedule();
       }),
     );
   }
@@ -52,16 +48,8 @@ export class ArrayPanel extends ScriptedPanel<FromPage, ToPage> {
     this.updates.schedule();
   }
 
-  protected override seen(): void {
-    if (this.hasMoved()) this.updates.schedule();
-  }
-
-  /** Whether a rank has stopped since the page was drawn; one that is not seen asks nobody. */
-  private hasMoved(): boolean {
-    const session = this.sessions.current;
-    if (!this.panel?.visible || !session || !this.query) return false;
-    if (!session.ranks.all().some(({ state }) => state === 'stopped')) return false;
-    return this.taken?.session !== session || session.ranks.moves.since(this.taken.moment).length > 0;
+  protected override changed(): void {
+    if (this.query && this.hasMoved()) this.updates.schedule();
   }
 
   private async update(): Promise<void> {
@@ -70,9 +58,7 @@ export class ArrayPanel extends ScriptedPanel<FromPage, ToPage> {
     this.panel.title = vscode.l10n.t('Array: {0}', query.expression);
     try {
       const session = requireSession(this.sessions);
-      const moment = await session.moment();
-      this.shown = { type: 'show', query, body: await this.request(session, query) };
-      this.taken = { session, moment };
+      this.shown = { type: 'show', query, body: await this.take(session, () => this.request(session, query)) };
     } catch (error) {
       this.shown = { type: 'problem', query, message: error instanceof Error ? error.message : String(error) };
     }
@@ -102,7 +88,7 @@ export class ArrayPanel extends ScriptedPanel<FromPage, ToPage> {
 
   protected override async handle(message: FromPage): Promise<void> {
     if (message.type === 'go') {
-      await goToRank(this.sessions, this.taken?.session.debugSession.id, unfold(message.ranks, '')[0]);
+      await this.goTo(unfold(message.ranks, '')[0]);
       return;
     }
     if (message.type === 'ask') this.query = message.query;
@@ -111,10 +97,5 @@ export class ArrayPanel extends ScriptedPanel<FromPage, ToPage> {
       this.post();
     }
     if (message.type === 'ask' || !this.shown) this.updates.schedule();
-  }
-
-  override dispose(): void {
-    this.updates.dispose();
-    super.dispose();
   }
 }

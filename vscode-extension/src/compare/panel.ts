@@ -9,36 +9,19 @@ import { groupsOf, type CompareBody, type Comparison } from '../logic/compare/an
 import { csvOf, fileName } from '../logic/compare/csv';
 import type { FromPage, ToPage } from '../logic/compare/messages';
 import { shell, shown } from '../logic/compare/page';
-import type { Moment } from '../logic/ranks/moves';
 import type { RankSession, RankSessions } from '../ranks/rankSession';
-import { exportCsv, goToRank, ScriptedPanel } from '../views/scriptedPanel';
+import { exportCsv, ScriptedPanel } from '../views/scriptedPanel';
 
 type Query = Omit<Comparison, 'body'>;
 
-/** Where a comparison was made in this window, and when. */
-interface Taken {
-  readonly session: RankSession;
-  readonly moment: Moment;
-}
-
 export class ComparePanel extends ScriptedPanel<FromPage, ToPage> {
   private comparison: Comparison | undefined;
-  /** Undefined for a comparison that a page has kept over a reload. */
-  private taken: Taken | undefined;
   private refusal: string | undefined;
   private query: Query = { expression: '', ranks: 'all', frame: null };
   private age: Age | undefined;
 
-  constructor(
-    private readonly sessions: RankSessions,
-    root: vscode.Uri,
-  ) {
-    super(root, { view: View.compare, name: 'compare', title: vscode.l10n.t('Compare'), page: shell });
-    this.disposables.push(
-      sessions.onDidChange(() => {
-        this.postAge();
-      }),
-    );
+  constructor(sessions: RankSessions, root: vscode.Uri) {
+    super(sessions, root, { view: View.compare, name: 'compare', title: vscode.l10n.t('Compare'), page: shell });
   }
 
   async compare(session: RankSession, query: Query): Promise<void> {
@@ -46,9 +29,8 @@ export class ComparePanel extends ScriptedPanel<FromPage, ToPage> {
     const { expression, ranks, frame } = query;
     try {
       const args = { expression, ranks, ...(frame === null ? {} : { frame }) };
-      const moment = await session.moment(); // before: a rank may run on while the others answer
-      this.comparison = { ...query, body: await session.request<CompareBody>('compare', args) };
-      this.taken = { session, moment };
+      const body = await this.take(session, () => session.request<CompareBody>('compare', args));
+      this.comparison = { ...query, body };
       this.refusal = undefined;
     } catch (error) {
       this.refusal = error instanceof Error ? error.message : String(error);
@@ -68,11 +50,11 @@ export class ComparePanel extends ScriptedPanel<FromPage, ToPage> {
     if (!message || !this.ready) return;
     this.send(message);
     this.age = undefined;
-    this.postAge();
+    this.changed();
   }
 
   /** Tell the page of when its values are, if that has changed. */
-  private postAge(): void {
+  protected override changed(): void {
     if (!this.panel || !this.ready || !this.comparison) return;
     const age = ageOf(this.comparison.body, this.origin(), this.sessions.current !== undefined);
     if (age.words === this.age?.words && age.session === this.age.session) return;
@@ -139,6 +121,6 @@ export class ComparePanel extends ScriptedPanel<FromPage, ToPage> {
 
   private async focus(index: number): Promise<void> {
     const [id] = groupsOf(this.requireComparison().body)[index]?.ids ?? [];
-    await goToRank(this.sessions, this.taken?.session.debugSession.id, id);
+    await this.goTo(id);
   }
 }

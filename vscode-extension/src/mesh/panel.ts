@@ -10,12 +10,11 @@ import { FIRST, type FromPage, type ToPage } from '../logic/mesh/messages';
 import { gridOf, shell } from '../logic/mesh/page';
 import { byClass, byState, byValue, type Painting } from '../logic/mesh/paint';
 import { NOBODY_ASKED, waitingOf, type Waiting } from '../logic/mesh/waits';
-import type { Moment } from '../logic/ranks/moves';
 import { severalGroups, type Row } from '../logic/ranks/rows';
 import { setOf, type RankId } from '../logic/ranks/sets';
 import { Throttler } from '../logic/throttler';
 import type { RankSession, RankSessions } from '../ranks/rankSession';
-import { goToRank, ScriptedPanel } from '../views/scriptedPanel';
+import { ScriptedPanel } from '../views/scriptedPanel';
 import type { WhyPanel } from '../why/panel';
 
 const UPDATE_INTERVAL_MS = 200;
@@ -23,7 +22,6 @@ const TIMEOUT_S = 1; // a rank that is silent has no value, and the others are s
 
 interface Values {
   readonly session: RankSession;
-  readonly moment: Moment;
   readonly expression: string;
   readonly body: CompareBody;
 }
@@ -37,17 +35,15 @@ export class MeshPanel extends ScriptedPanel<FromPage, ToPage> {
   private readonly updates = new Throttler(() => this.update(), UPDATE_INTERVAL_MS);
 
   constructor(
-    private readonly sessions: RankSessions,
+    sessions: RankSessions,
     private readonly why: WhyPanel,
     root: vscode.Uri,
   ) {
-    super(root, { view: View.mesh, name: 'mesh', title: vscode.l10n.t('Mesh'), page: shell });
+    super(sessions, root, { view: View.mesh, name: 'mesh', title: vscode.l10n.t('Mesh'), page: shell });
     this.disposables.push(
+      this.updates,
       registerCommand(Command.mesh, () => {
         this.open(false);
-      }),
-      sessions.onDidChange(() => {
-        this.updates.schedule();
       }),
       why.onDidAnswer(() => {
         this.updates.schedule();
@@ -55,7 +51,7 @@ export class MeshPanel extends ScriptedPanel<FromPage, ToPage> {
     );
   }
 
-  protected override seen(): void {
+  protected override changed(): void {
     this.updates.schedule();
   }
 
@@ -83,12 +79,11 @@ export class MeshPanel extends ScriptedPanel<FromPage, ToPage> {
 
   private async evaluate(session: RankSession): Promise<void> {
     const { colour, expression } = this.kept;
-    if (colour !== 'value' || expression === '' || !session.ranks.all().some(({ state }) => state === 'stopped')) return;
-    const known = this.known(session);
-    if (known && session.ranks.moves.since(known.moment).length === 0) return;
-    const moment = await session.moment(); // before: a rank may run on while the others answer
+    if (!this.known(session)) this.taken = undefined;
+    if (colour !== 'value' || expression === '' || !this.hasMoved()) return;
     const args = { expression, ranks: 'all', timeout: TIMEOUT_S };
-    this.values = { session, moment, expression, body: await session.request<CompareBody>('compare', args) };
+    const body = await this.take(session, () => session.request<CompareBody>('compare', args));
+    this.values = { session, expression, body };
   }
 
   /** The values that were asked for, if they are of this session and expression. */
@@ -131,7 +126,7 @@ export class MeshPanel extends ScriptedPanel<FromPage, ToPage> {
     } else if (message.type === 'why') {
       await this.why.ask();
     } else if (message.type === 'go') {
-      await goToRank(this.sessions, undefined, message.id);
+      await this.goTo(message.id);
     } else await this.act(message.type, message.ids);
   }
 
@@ -145,10 +140,5 @@ export class MeshPanel extends ScriptedPanel<FromPage, ToPage> {
 
   protected override fail(message: string): void {
     this.send({ type: 'problem', message });
-  }
-
-  override dispose(): void {
-    this.updates.dispose();
-    super.dispose();
   }
 }

@@ -4,8 +4,9 @@ import { randomBytes } from 'node:crypto';
 import * as vscode from 'vscode';
 import { requireSession } from '../commands/registerCommand';
 import type { Shell } from '../logic/page';
+import type { Moment } from '../logic/ranks/moves';
 import type { RankId } from '../logic/ranks/sets';
-import type { RankSessions } from '../ranks/rankSession';
+import type { RankSession, RankSessions } from '../ranks/rankSession';
 
 /** What a page is: `view` in VS Code, `name` of its script and style. */
 interface About {
@@ -15,27 +16,61 @@ interface About {
   readonly page: (shell: Shell) => string;
 }
 
+/** Where what is shown comes from, and of when it is. */
+interface Taken {
+  readonly session: RankSession;
+  readonly moment: Moment;
+}
+
 /** One panel at a time, which is there again after a reload of the window. */
 export abstract class ScriptedPanel<From, To> implements vscode.Disposable, vscode.WebviewPanelSerializer {
   protected panel: vscode.WebviewPanel | undefined;
   /** Whether the page has asked for its content; sent earlier, it would be drawn twice. */
   protected ready = false;
-  protected readonly disposables: vscode.Disposable[];
+  /** Undefined before anything was asked, and where a page has kept its content over a reload. */
+  protected taken: Taken | undefined;
+  protected readonly disposables: Pick<vscode.Disposable, 'dispose'>[];
 
   constructor(
+    protected readonly sessions: RankSessions,
     private readonly root: vscode.Uri,
     private readonly about: About,
   ) {
-    this.disposables = [vscode.window.registerWebviewPanelSerializer(about.view, this)];
+    this.disposables = [
+      vscode.window.registerWebviewPanelSerializer(about.view, this),
+      sessions.onDidChange(() => {
+        this.changed();
+      }),
+    ];
   }
 
   /** Carries out what the page's script sends. */
   protected abstract handle(message: From): Promise<void>;
   /** Shows what that has thrown. */
   protected abstract fail(message: string): void;
-  /** The panel has come into sight, or has gone. */
-  protected seen(): void {
-    // most pages need nothing
+  /** Ranks may have moved, or the panel has come into sight or gone. */
+  protected abstract changed(): void;
+
+  /** Whether a rank has stopped that was not asked there; a page that is not seen asks nobody. */
+  protected hasMoved(): boolean {
+    const session = this.sessions.current;
+    if (!this.panel?.visible || !session?.ranks.all().some(({ state }) => state === 'stopped')) return false;
+    return this.taken?.session !== session || session.ranks.moves.since(this.taken.moment).length > 0;
+  }
+
+  /** Asks the ranks, and remembers of when the answer is. */
+  protected async take<Answer>(session: RankSession, ask: () => Promise<Answer>): Promise<Answer> {
+    const moment = await session.moment(); // before: a rank may run on while the others answer
+    const answer = await ask();
+    this.taken = { session, moment };
+    return answer;
+  }
+
+  /** Moves the focus to a rank of the session that was asked. */
+  protected async goTo(id: RankId | undefined): Promise<void> {
+    if (!id) return;
+    const args = { rank: id.rank, ...(id.group ? { group: id.group } : {}) };
+    await requireSession(this.sessions, this.taken?.session.debugSession.id).request('focus', args);
   }
 
   deserializeWebviewPanel(panel: vscode.WebviewPanel): Thenable<void> {
@@ -63,7 +98,7 @@ export abstract class ScriptedPanel<From, To> implements vscode.Disposable, vsco
     panel.webview.onDidReceiveMessage((message: From & { readonly type: string }) => void this.receive(message));
     panel.onDidDispose(() => (this.panel = undefined));
     panel.onDidChangeViewState(() => {
-      this.seen();
+      this.changed();
     });
     panel.webview.html = this.about.page({
       nonce: randomBytes(16).toString('hex'),
@@ -102,11 +137,4 @@ export async function exportCsv(sessions: RankSessions, name: string, csv: (grou
   if (!target) return;
   const group = sessions.current?.ranks.all()[0]?.group ?? 'job';
   await vscode.workspace.fs.writeFile(target, Buffer.from(csv(group)));
-}
-
-/** Moves the focus to a rank of the session that its value is from. */
-export async function goToRank(sessions: RankSessions, session: string | undefined, id: RankId | undefined): Promise<void> {
-  if (!id) return;
-  const args = { rank: id.rank, ...(id.group ? { group: id.group } : {}) };
-  await requireSession(sessions, session).request('focus', args);
 }

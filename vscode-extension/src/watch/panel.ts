@@ -7,43 +7,34 @@ import { Command, View } from '../constants';
 import { csvOfAll, type FromPage, type Kept, type ToPage } from '../logic/watch/messages';
 import { shell, tableOf } from '../logic/watch/page';
 import { hasChanged, valuesOf, type WatchBody, type Watched } from '../logic/watch/row';
-import type { Moment } from '../logic/ranks/moves';
 import type { RankId } from '../logic/ranks/sets';
 import { variableItem } from '../logic/ranks/stackItems';
 import { Throttler } from '../logic/throttler';
 import type { RankSession, RankSessions } from '../ranks/rankSession';
-import { exportCsv, goToRank, ScriptedPanel } from '../views/scriptedPanel';
+import { exportCsv, ScriptedPanel } from '../views/scriptedPanel';
 
 const UPDATE_INTERVAL_MS = 200;
 const TIMEOUT_S = 1; // a rank that is silent is named, and the others are shown
 const MAX_EXPRESSIONS = 20;
 
-interface Taken {
-  readonly session: RankSession;
-  readonly moment: Moment;
-}
-
 export class WatchPanel extends ScriptedPanel<FromPage, ToPage> {
   private watched: readonly Watched[] = [];
   private ranks = 'all';
-  private taken: Taken | undefined;
   private focus: RankId | undefined;
   private readonly updates = new Throttler(() => this.update(), UPDATE_INTERVAL_MS);
 
   constructor(
-    private readonly sessions: RankSessions,
+    sessions: RankSessions,
     private readonly compare: ComparePanel,
     root: vscode.Uri,
   ) {
-    super(root, { view: View.watch, name: 'watch', title: vscode.l10n.t('Parallel Watch'), page: shell });
+    super(sessions, root, { view: View.watch, name: 'watch', title: vscode.l10n.t('Parallel Watch'), page: shell });
     this.disposables.push(
+      this.updates,
       registerCommand(Command.watch, (...args) => {
         const variable = variableItem(args);
         this.add(variable?.expression ?? '');
         this.open(false);
-      }),
-      sessions.onDidChange(() => {
-        if (this.hasMoved()) this.updates.schedule();
       }),
       vscode.debug.onDidChangeActiveStackItem(() => {
         if (this.readFocus()) this.post();
@@ -66,27 +57,18 @@ export class WatchPanel extends ScriptedPanel<FromPage, ToPage> {
     this.updates.schedule();
   }
 
-  protected override seen(): void {
-    if (this.hasMoved()) this.updates.schedule();
-  }
-
-  /** Whether a rank has stopped that has not been asked there; a page that is not seen asks nobody. */
-  private hasMoved(): boolean {
-    const session = this.sessions.current;
-    if (!this.panel?.visible || !session || this.watched.length === 0) return false;
-    if (!session.ranks.all().some(({ state }) => state === 'stopped')) return false;
-    return this.taken?.session !== session || session.ranks.moves.since(this.taken.moment).length > 0;
+  protected override changed(): void {
+    if (this.watched.length > 0 && this.hasMoved()) this.updates.schedule();
   }
 
   private async update(): Promise<void> {
     const session = this.sessions.current;
-    if (!session || !this.hasMoved()) return;
-    const moment = await session.moment(); // before: a rank may run on while the others answer
-    const asked = this.watched.map(({ expression }) => expression);
-    const answers = await Promise.all(asked.map((expression) => this.evaluate(session, expression)));
+    if (!session || this.watched.length === 0 || !this.hasMoved()) return;
+    const answers = await this.take(session, () =>
+      Promise.all(this.watched.map(({ expression }) => this.evaluate(session, expression))),
+    );
     const known = new Map(answers.map((one) => [one.expression, one]));
     this.watched = this.watched.map((one) => known.get(one.expression) ?? one);
-    this.taken = { session, moment };
     this.readFocus();
     this.post();
     if (this.watched.some(({ expression }) => !known.has(expression))) this.again();
@@ -160,11 +142,6 @@ export class WatchPanel extends ScriptedPanel<FromPage, ToPage> {
 
   private async go({ body }: Watched, at: number): Promise<void> {
     const [id] = (body && valuesOf(body)[at]?.ids) ?? [];
-    await goToRank(this.sessions, this.taken?.session.debugSession.id, id);
-  }
-
-  override dispose(): void {
-    this.updates.dispose();
-    super.dispose();
+    await this.goTo(id);
   }
 }
