@@ -7,11 +7,9 @@
 
 import type * as vscode from 'vscode';
 import { registerAnnouncementServer } from './announcementServer';
-import { registerAttachCommand } from './commands/attach';
 import { registerDoctorCommand } from './commands/doctor';
 import { registerInstallCommand } from './commands/install';
-import { registerLaunchCommand } from './commands/launch';
-import { registerWalkthroughCommand } from './commands/walkthrough';
+import { registerStartCommands } from './commands/start';
 import { registerAdapterFactory } from './debug/adapterFactory';
 import { registerConfigurationProvider } from './debug/configurationProvider';
 import { InstallStep } from './installStep';
@@ -19,33 +17,30 @@ import { LanguageServer } from './languageClient';
 import { log } from './log';
 import { registerMcpProvider } from './mcpProvider';
 import { RankSessions } from './ranks/rankSession';
-import { TerminalCommand } from './terminalCommand';
+import { updateTerminalCommand } from './terminalCommand';
 import { registerRanks } from './views/index';
 
 export function activate(context: vscode.ExtensionContext): void {
   const sessions = new RankSessions();
   const server = new LanguageServer(context, sessions);
   const step = new InstallStep(context);
-  const terminals = new TerminalCommand(context, (installed) => {
-    step.set(installed);
-  });
+  const update = (): void => {
+    server.start();
+    updateTerminalCommand(context, (installed) => {
+      step.set(installed);
+    });
+  };
   context.subscriptions.push(
     log,
     sessions,
     registerConfigurationProvider(),
     registerAdapterFactory(),
-    registerAttachCommand(),
-    registerInstallCommand(context, () => {
-      server.start();
-      terminals.update();
-    }),
-    registerLaunchCommand(),
-    registerWalkthroughCommand(),
+    registerInstallCommand(context, update),
+    registerStartCommands(),
     registerDoctorCommand(context),
     registerAnnouncementServer(context),
     registerMcpProvider(),
   );
   registerRanks(context, sessions);
-  server.start();
-  terminals.update();
+  update();
 }

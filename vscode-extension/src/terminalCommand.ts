@@ -10,32 +10,24 @@ import { log } from './log';
 import { terminalScript } from './logic/terminalScript';
 import { lookForDapMux, pythonToInstallInto } from './python';
 
-export class TerminalCommand {
-  /** `found` is told whether dap-mux is installed. */
-  constructor(
-    private readonly context: vscode.ExtensionContext,
-    private readonly found: (installed: boolean) => void,
-  ) {}
+/** Writes the command anew, in the background: called again when dap-mux has been installed, which `found` is told. */
+export function updateTerminalCommand(context: vscode.ExtensionContext, found: (installed: boolean) => void): void {
+  write(context, found).catch((error: unknown) => {
+    log.error(`the command dap-mux in terminals: ${String(error)}`);
+  });
+}
 
-  /** Writes the command anew, in the background: called again when dap-mux has been installed. */
-  update(): void {
-    this.write().catch((error: unknown) => {
-      log.error(`the command dap-mux in terminals: ${String(error)}`);
-    });
-  }
-
-  private async write(): Promise<void> {
-    const folder = vscode.workspace.workspaceFolders?.[0];
-    const found = await lookForDapMux(folder);
-    this.found(found !== undefined);
-    if (process.platform === 'win32') return; // the script is one of sh
-    const python = found && found.length > 1 ? found[0] : await pythonToInstallInto(folder);
-    const bin = path.join((this.context.storageUri ?? this.context.globalStorageUri).fsPath, 'bin');
-    const file = path.join(bin, 'dap-mux');
-    mkdirSync(bin, { recursive: true });
-    writeFileSync(file, terminalScript(python));
-    chmodSync(file, 0o755);
-    const always = { applyAtProcessCreation: true, applyAtShellIntegration: true }; // a login shell sets its PATH anew
-    this.context.environmentVariableCollection.append('PATH', path.delimiter + bin, always);
-  }
+async function write(context: vscode.ExtensionContext, tell: (installed: boolean) => void): Promise<void> {
+  const folder = vscode.workspace.workspaceFolders?.[0];
+  const found = await lookForDapMux(folder);
+  tell(found !== undefined);
+  if (process.platform === 'win32') return; // the script is one of sh
+  const python = found && found.length > 1 ? found[0] : await pythonToInstallInto(folder);
+  const bin = path.join((context.storageUri ?? context.globalStorageUri).fsPath, 'bin');
+  const file = path.join(bin, 'dap-mux');
+  mkdirSync(bin, { recursive: true });
+  writeFileSync(file, terminalScript(python));
+  chmodSync(file, 0o755);
+  const always = { applyAtProcessCreation: true, applyAtShellIntegration: true }; // a login shell sets its PATH anew
+  context.environmentVariableCollection.append('PATH', path.delimiter + bin, always);
 }

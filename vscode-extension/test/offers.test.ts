@@ -10,7 +10,6 @@ function session(port: number, socket?: string): Parameters<typeof isAt>[0] {
 test('the newest session is offered first, and no more than fit a dialog', () => {
   const offers = attachOffers([1, 2, 3, 4, 5].map((port) => session(port)));
   expect(offers.map(({ port }) => port)).toEqual([5, 4, 3]);
-  expect(offers[0]?.label).toBe('127.0.0.1:5');
   expect(attachOffers([])).toEqual([]);
 });
 

@@ -1,6 +1,7 @@
 /** After a quick fix has written a path mapping: it takes effect at the next attach. */
 
 import * as vscode from 'vscode';
+import { eventAfter } from '../events';
 import { log } from '../log';
 import { mayAttachAgain } from '../logic/attachAgain';
 import type { RankSessions } from '../ranks/rankSession';
@@ -32,13 +33,8 @@ async function attachAgain(session: vscode.DebugSession, name: string): Promise<
 
 /** End it, and wait until VS Code has forgotten it: it asks before it starts a second one of a name. */
 async function ended(session: vscode.DebugSession): Promise<void> {
-  await eventAfter(
-    () => vscode.debug.stopDebugging(session),
-    (done) =>
-      vscode.debug.onDidTerminateDebugSession(({ id }) => {
-        if (id === session.id) done();
-      }),
-  );
+  const isItsEnd = ({ id }: vscode.DebugSession): boolean => id === session.id;
+  await eventAfter(() => vscode.debug.stopDebugging(session), vscode.debug.onDidTerminateDebugSession, isItsEnd, EVENT_TIMEOUT_MS);
 }
 
 /** Save it, and wait until VS Code has read it again: until then it starts the configuration as it was. */
@@ -47,32 +43,7 @@ async function saveLaunchJson(folder: vscode.WorkspaceFolder | undefined): Promi
   const uri = vscode.Uri.joinPath(folder.uri, '.vscode', 'launch.json').toString();
   const changed = vscode.workspace.textDocuments.find((each) => each.uri.toString() === uri && each.isDirty);
   if (!changed) return;
-  const reloaded = await eventAfter(
-    () => changed.save(),
-    (done) =>
-      vscode.workspace.onDidChangeConfiguration((change) => {
-        if (change.affectsConfiguration('launch', folder)) done();
-      }),
-  );
+  const isOfIt = (change: vscode.ConfigurationChangeEvent): boolean => change.affectsConfiguration('launch', folder);
+  const reloaded = await eventAfter(() => changed.save(), vscode.workspace.onDidChangeConfiguration, isOfIt, EVENT_TIMEOUT_MS);
   if (!reloaded) log.warn('VS Code has not read the saved launch.json again');
-}
-
-/** Act, and wait for the event that follows; false if it does not come in time. */
-async function eventAfter(
-  act: () => Thenable<unknown>,
-  listen: (done: () => void) => vscode.Disposable,
-): Promise<boolean> {
-  let finish: (came: boolean) => void = () => undefined;
-  const came = new Promise<boolean>((resolve) => (finish = resolve));
-  const subscription = listen(() => {
-    finish(true);
-  });
-  await act();
-  const timer = setTimeout(finish, EVENT_TIMEOUT_MS, false);
-  try {
-    return await came;
-  } finally {
-    clearTimeout(timer);
-    subscription.dispose();
-  }
 }

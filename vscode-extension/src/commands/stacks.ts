@@ -2,6 +2,7 @@
 
 import * as vscode from 'vscode';
 import { Command } from '../constants';
+import { eventAfter } from '../events';
 import { setOf, unfold, type RankId } from '../logic/ranks/sets';
 import { severalGroups, type Row } from '../logic/ranks/rows';
 import { endOf, frameOf } from '../logic/stacks/tree';
@@ -32,7 +33,10 @@ export async function goTo(session: RankSession, { ranks, place, isTop }: Target
   if (first && isTop) await focus(session, first);
   else {
     // an event for the rank in focus would hide the line that is opened
-    if (first && !stopped.some((row) => hasFocus(session, row))) await focusAndArrive(session, first);
+    if (first && !stopped.some((row) => hasFocus(session, row))) {
+      const arrived = (): boolean => hasFocus(session, first); // VS Code shows the top frame of this rank
+      await eventAfter(() => focus(session, first), vscode.debug.onDidChangeActiveStackItem, arrived, FOCUS_TIMEOUT_MS);
+    }
     if (place) await openLine(place);
   }
 }
@@ -40,23 +44,6 @@ export async function goTo(session: RankSession, { ranks, place, isTop }: Target
 function hasFocus(session: RankSession, { threadId }: Row): boolean {
   const item = vscode.debug.activeStackItem;
   return item instanceof vscode.DebugStackFrame && item.session.id === session.debugSession.id && item.threadId === threadId;
-}
-
-/** Resolves once VS Code shows the top frame of this rank. */
-async function focusAndArrive(session: RankSession, row: Row): Promise<void> {
-  const arrived = new Promise<void>((resolve) => {
-    const done = (): void => {
-      clearTimeout(timer);
-      listener.dispose();
-      resolve();
-    };
-    const timer = setTimeout(done, FOCUS_TIMEOUT_MS);
-    const listener = vscode.debug.onDidChangeActiveStackItem(() => {
-      if (hasFocus(session, row)) done();
-    });
-  });
-  await focus(session, row);
-  await arrived;
 }
 
 async function openLine({ path, line }: { readonly path: string; readonly line: number }): Promise<void> {

@@ -5,7 +5,7 @@ import * as vscode from 'vscode';
 import { Command } from '../constants';
 import { type AdapterLocation, locateAdapter } from '../logic/adapterLocation';
 import { attachOffers, describeLocation } from '../logic/offers';
-import { connectOf, isAt, type RunningSession, startOf } from '../logic/sessions';
+import { connectOf, isAt, labelOf, type RunningSession, startOf } from '../logic/sessions';
 import { runningSessions } from '../runningSessions';
 import { listens } from './reachable';
 
@@ -27,8 +27,8 @@ export async function offerOthers(folder: Folder, configuration: vscode.DebugCon
   const address = describeLocation(locateAdapter(configuration));
   const offers = attachOffers(await runningSessions(folder, configuration['python']));
   const choices: Choice[] = [
-    ...offers.map(({ port, session }) => ({
-      title: vscode.l10n.t('Attach to {0}', port),
+    ...offers.map((session) => ({
+      title: vscode.l10n.t('Attach to {0}', session.port),
       run: () => attach(folder, configuration, session),
     })),
     {
@@ -37,7 +37,7 @@ export async function offerOthers(folder: Folder, configuration: vscode.DebugCon
     },
     { title: vscode.l10n.t('Wait'), run: () => waitAndAttach(folder, configuration, address) },
   ];
-  const running = offers.map(({ label, session }) => vscode.l10n.t('A session has been running at {0} since {1}.', label, startOf(session)));
+  const running = offers.map((session) => vscode.l10n.t('A session has been running at {0} since {1}.', labelOf(session), startOf(session)));
   const wait = vscode.l10n.t('Wait: attach as soon as a session listens on {0}.', address);
   const detail = [...running, wait].join('\n');
   const message = vscode.l10n.t('{0}: no session is listening on {1}.', configuration.name, address);

@@ -5,15 +5,13 @@ import { conditionWords } from '../logic/conditions/words';
 import type { RankSessions } from '../ranks/rankSession';
 
 /**
- * VS Code's box for a condition takes completions from the file's own language at the beginning of the
+ * Registers the completions. VS Code's box for a condition takes completions from the file's own language at the beginning of the
  * breakpoint's line, whatever has been typed, and puts one in place of all that. So these are given there alone:
  * an extension is told nothing of the box itself.
  */
-class ConditionWords implements vscode.CompletionItemProvider {
-  constructor(private readonly sessions: RankSessions) {}
-
-  provideCompletionItems(_document: vscode.TextDocument, position: vscode.Position): vscode.CompletionItem[] {
-    const session = this.sessions.current;
+export function registerConditions(sessions: RankSessions): vscode.Disposable {
+  const provideCompletionItems = (_: vscode.TextDocument, position: vscode.Position): vscode.CompletionItem[] => {
+    const session = sessions.current;
     if (!session || position.character > 0) return [];
     return conditionWords(session.ranks.all(), session.named).map(({ label, detail, snippet }) => {
       const item = new vscode.CompletionItem({ label, description: detail }, vscode.CompletionItemKind.Keyword);
@@ -22,10 +20,6 @@ class ConditionWords implements vscode.CompletionItemProvider {
       item.sortText = `0${label}`;
       return item;
     });
-  }
-}
-
-export function registerConditions(sessions: RankSessions): vscode.Disposable {
-  const selector = { scheme: 'file', language: 'python' };
-  return vscode.languages.registerCompletionItemProvider(selector, new ConditionWords(sessions));
+  };
+  return vscode.languages.registerCompletionItemProvider({ scheme: 'file', language: 'python' }, { provideCompletionItems });
 }

@@ -13,7 +13,7 @@ import { MeshPanel } from '../mesh/panel';
 import { WatchPanel } from '../watch/panel';
 import { WhyPanel } from '../why/panel';
 import { registerConditions } from './conditions';
-import { DeathNotifications } from './deathNotifications';
+import { registerDeathNotifications } from './deathNotifications';
 import { registerFocusMark } from './focusMark';
 import { registerGroupMarks } from './groupMarks';
 import { InlineValues } from './inlineValues';
@@ -35,10 +35,10 @@ export function registerRanks(context: vscode.ExtensionContext, sessions: RankSe
     why,
     new MeshPanel(sessions, why, context.extensionUri),
     new ArrayPanel(sessions, context.extensionUri),
-    new DeathNotifications(sessions),
     new InlineValues(sessions),
     new WrongNumbers(sessions, panel),
     registerConditions(sessions),
+    registerDeathNotifications(sessions),
     registerStatusBar(sessions),
     registerFocusMark(sessions),
     registerGroupMarks(sessions),

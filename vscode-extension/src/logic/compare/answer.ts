@@ -1,5 +1,6 @@
 /** The answer of `compare` (docs/protocol.md), made ready to be shown. Pure. */
 
+import { byRank } from '../ranks/rows';
 import { countedRanks, unfold, type RankId } from '../ranks/sets';
 
 export interface Histogram {
@@ -88,6 +89,22 @@ export function groupsOf(body: CompareBody): Group[] {
     ...body.errors.map(({ ranks, message }) => without('error', ranks, message, 'failed')),
     ...(body.missing ? [without('missing', body.missing, 'no response in time', 'no response')] : []),
   ];
+}
+
+/** A number that a rank has; `far`: it is an outlier. */
+export interface Numbered {
+  readonly id: RankId;
+  readonly number: number;
+  readonly far: boolean;
+}
+
+/** The numbers of all ranks that have one, in the ranks' order. */
+export function numbersOf(groups: readonly Group[]): Numbered[] {
+  const found = groups.flatMap(({ kind, ids, value, outlier }) => {
+    const number = kind === 'value' ? numberOf(value) : undefined;
+    return number === undefined ? [] : ids.map((id) => ({ id, number, far: outlier }));
+  });
+  return found.sort(({ id: one }, { id: other }) => byRank(one, other));
 }
 
 /** All ranks that were asked. */

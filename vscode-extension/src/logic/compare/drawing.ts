@@ -1,6 +1,6 @@
 /** The histogram, and the values rank by rank, as SVG. Pure. */
 
-import { numberOf, short, type Group, type Histogram } from './answer';
+import { numbersOf, short, type Group, type Histogram, type Numbered } from './answer';
 import { countedRanks } from '../ranks/sets';
 
 const WIDTH = 320;
@@ -43,82 +43,47 @@ export function histogramSvg(histogram: Histogram, outliers: readonly number[]):
   return picture(label, bars.join('') + ends(short(edges[0] ?? 0), short(edges.at(-1) ?? 0)));
 }
 
-interface Point {
-  readonly name: string;
-  readonly number: number;
-  readonly far: boolean;
-}
-
-function pointsOf(groups: readonly Group[]): Point[] {
-  const found = groups.flatMap(({ kind, ids, value, outlier }) => {
-    const number = kind === 'value' ? numberOf(value) : undefined;
-    if (number === undefined) return [];
-    return ids.map((id) => ({ id, number, far: outlier }));
-  });
-  found.sort(({ id: one }, { id: other }) =>
-    one.group === other.group ? one.rank - other.rank : one.group < other.group ? -1 : 1,
-  );
-  return found.map(({ id, number, far }) => ({
-    name: `rank ${id.rank}${id.group && ` @${id.group}`}`,
-    number,
-    far,
-  }));
-}
-
-/** From numbers to the drawing, and the words for its ends. */
-class Scale {
-  readonly low: number;
-  readonly high: number;
-
-  constructor(
-    private readonly length: number,
-    finite: readonly number[],
-  ) {
-    this.low = finite.reduce((one, other) => Math.min(one, other));
-    this.high = finite.reduce((one, other) => Math.max(one, other));
-  }
-
-  x(index: number): string {
-    return (6 + (index * (WIDTH - 12)) / (this.length - 1)).toFixed(1);
-  }
-
-  /** All equal numbers lie in the middle. */
-  y(number: number): string {
-    const range = this.high - this.low;
-    const share = range === 0 ? 0.5 : (number - this.low) / range;
-    return (BASE - 6 - share * (BASE - 14)).toFixed(1);
-  }
+function nameOf({ id }: Numbered): string {
+  return `rank ${id.rank}${id.group && ` @${id.group}`}`;
 }
 
 /** A line through the values, rank by rank; NaN, infinite and outliers stand out by form too. */
 export function sparklineSvg(groups: readonly Group[]): string {
-  const points = pointsOf(groups);
+  const points = numbersOf(groups);
   const finite = points.map(({ number }) => number).filter(Number.isFinite);
   const [first, last] = [points[0], points.at(-1)];
   if (finite.length === 0 || first === undefined || last === undefined || first === last) return '';
-  const scale = new Scale(points.length, finite);
-  const marks = points.map((point, index) => markSvg(point, scale.x(index), scale));
-  const label = `Values of ${countedRanks(points.length)}, one after another, from ${short(scale.low)} to ${short(scale.high)}`;
-  return picture(label, linesSvg(points, scale) + marks.join('') + ends(first.name, last.name));
+  const low = finite.reduce((one, other) => Math.min(one, other));
+  const high = finite.reduce((one, other) => Math.max(one, other));
+  const placed = points.map((point, index): Placed => {
+    const share = high === low ? 0.5 : (point.number - low) / (high - low); // all equal numbers lie in the middle
+    const x = 6 + (index * (WIDTH - 12)) / (points.length - 1);
+    return { ...point, x: x.toFixed(1), y: (BASE - 6 - share * (BASE - 14)).toFixed(1) };
+  });
+  const label = `Values of ${countedRanks(points.length)}, one after another, from ${short(low)} to ${short(high)}`;
+  return picture(label, linesSvg(placed) + placed.map(markSvg).join('') + ends(nameOf(first), nameOf(last)));
+}
+
+interface Placed extends Numbered {
+  readonly x: string;
+  readonly y: string;
 }
 
 /** The line is broken where a value is no finite number. */
-function linesSvg(points: readonly Point[], scale: Scale): string {
+function linesSvg(points: readonly Placed[]): string {
   let path = '';
-  points.forEach(({ number }, index) => {
-    if (!Number.isFinite(number)) return;
-    const before = points[index - 1];
-    const joined = before !== undefined && Number.isFinite(before.number);
-    path += `${joined ? 'L' : 'M'}${scale.x(index)} ${scale.y(number)}`;
+  points.forEach(({ number, x, y }, index) => {
+    if (Number.isFinite(number)) path += `${Number.isFinite(points[index - 1]?.number) ? 'L' : 'M'}${x} ${y}`;
   });
   return `<path class="line" d="${path}"/>`;
 }
 
-function markSvg(point: Point, x: string, scale: Scale): string {
-  const told = `<title>${escaped(point.name)}: ${short(point.number)}${point.far ? ', outlier' : ''}</title>`;
+function markSvg(point: Placed): string {
+  const { x, y } = point;
+  const told = `<title>${escaped(nameOf(point))}: ${short(point.number)}${point.far ? ', outlier' : ''}</title>`;
   if (!Number.isFinite(point.number)) {
     return `<text class="odd" x="${x}" y="${BASE}" text-anchor="middle">✕${told}</text>`;
   }
   const size = point.far ? 4 : 2;
-  return `<circle class="dot${point.far ? ' far' : ''}" cx="${x}" cy="${scale.y(point.number)}" r="${size}">${told}</circle>`;
+  return `<circle class="dot${point.far ? ' far' : ''}" cx="${x}" cy="${y}" r="${size}">${told}</circle>`;
 }

@@ -1,6 +1,7 @@
 /** The state of a session's ranks (docs/protocol.md, `list`), kept up to date. Pure. */
 
 import { Moves } from './moves';
+import type { RankId } from './sets';
 
 export const STATES = [
   'stopped',
@@ -51,13 +52,23 @@ export interface RanksEvent {
   readonly counts: Counts;
 }
 
+/** A name for the rank that no other one has. */
+export function rankKey({ group, rank }: RankId): string {
+  return `${group}/${rank}`;
+}
+
 export function keyOf(row: Change): string {
-  return row.worker === null ? `${row.group}/${row.rank}` : `${row.group}/${row.rank}/${row.worker}`;
+  return row.worker === null ? rankKey(row) : `${rankKey(row)}/${row.worker}`;
+}
+
+/** Of two ranks the one that comes first. */
+export function byRank(one: RankId, other: RankId): number {
+  if (one.group !== other.group) return one.group < other.group ? -1 : 1;
+  return one.rank - other.rank;
 }
 
 function byPlace(one: Row, other: Row): number {
-  if (one.group !== other.group) return one.group < other.group ? -1 : 1;
-  return one.rank - other.rank || (one.worker ?? -1) - (other.worker ?? -1);
+  return byRank(one, other) || (one.worker ?? -1) - (other.worker ?? -1);
 }
 
 /** All ranks of one session. */

@@ -37,27 +37,20 @@ export function details(counts: Counts): string {
     .join('\n');
 }
 
-export const SCOPES: readonly Choice[] = [
-  {
-    value: 'auto',
-    label: 'auto',
-    detail: 'Continue and pause apply to all ranks, steps to the ranks at the same place',
-  },
-  { value: 'rank', label: 'rank', detail: 'Continue, pause and steps apply to the focused rank only' },
-  {
-    value: 'class',
-    label: 'class',
-    detail: 'Continue, pause and steps apply to the ranks at the same place as the focused rank',
-  },
-  { value: 'all', label: 'all', detail: 'Continue, pause and steps apply to all ranks' },
-];
+/** Choices that are labelled with their values. */
+function choices(details: Readonly<Record<string, string>>): Choice[] {
+  return Object.entries(details).map(([value, detail]) => ({ value, label: value, detail }));
+}
 
-export const VIEWS: readonly Choice[] = [
-  { value: 'auto', label: 'auto', detail: 'One row for each rank; with many ranks, one for each place' },
-  { value: 'ranks', label: 'ranks', detail: 'The call stack has one row for each rank' },
-  {
-    value: 'classes',
-    label: 'classes',
-    detail: 'The call stack has one row for all ranks at the same place',
-  },
-];
+export const SCOPES = choices({
+  auto: 'Continue and pause apply to all ranks, steps to the ranks at the same place',
+  rank: 'Continue, pause and steps apply to the focused rank only',
+  class: 'Continue, pause and steps apply to the ranks at the same place as the focused rank',
+  all: 'Continue, pause and steps apply to all ranks',
+});
+
+export const VIEWS = choices({
+  auto: 'One row for each rank; with many ranks, one for each place',
+  ranks: 'The call stack has one row for each rank',
+  classes: 'The call stack has one row for all ranks at the same place',
+});

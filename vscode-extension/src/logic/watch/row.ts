@@ -1,6 +1,6 @@
 /** One expression of the Parallel Watch, made ready to be shown. Pure. */
 
-import { groupsOf, numberOf, short, type CompareBody, type Group } from '../compare/answer';
+import { groupsOf, numberOf, numbersOf, short, type CompareBody, type Group } from '../compare/answer';
 import { foldNumbers, unfold, type RankId } from '../ranks/sets';
 
 /** An expression at one of the last stops: the session keeps them (docs/protocol.md, `compare`). */
@@ -125,12 +125,7 @@ export interface Point {
 
 /** The numbers of all ranks in their order. */
 export function pointsOf(body: WatchBody): Point[] {
-  const found = groupsOf(body).flatMap(({ kind, ids, value, outlier }) => {
-    const number = kind === 'value' ? numberOf(value) : undefined;
-    return number === undefined ? [] : ids.map((id) => ({ id, number, far: outlier }));
-  });
-  found.sort(({ id: one }, { id: other }) => (one.group === other.group ? one.rank - other.rank : one.group < other.group ? -1 : 1));
-  return found.map(({ id, number, far }) => ({ number, far, name: `${id.group && `${id.group}:`}${id.rank}` }));
+  return numbersOf(groupsOf(body)).map(({ id, number, far }) => ({ number, far, name: `${id.group && `${id.group}:`}${id.rank}` }));
 }
 
 /** The numbers at the last stops, `far` where there was an outlier. */

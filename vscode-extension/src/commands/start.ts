@@ -1,12 +1,21 @@
-/** The command *Start Ranks of This File*. */
+/** The commands *Attach to a Running Session*, *Start Ranks of This File* and *Open the Walkthrough*. */
 
 import path from 'node:path';
 import * as vscode from 'vscode';
-import { Command } from '../constants';
-import { isCount, LAUNCH } from '../logic/configurations';
+import { Command, EXTENSION } from '../constants';
+import { isCount, LAUNCH, TYPE } from '../logic/configurations';
 
-export function registerLaunchCommand(): vscode.Disposable {
-  return vscode.commands.registerCommand(Command.launch, launchThisFile);
+export function registerStartCommands(): vscode.Disposable {
+  return vscode.Disposable.from(
+    vscode.commands.registerCommand(Command.attach, async () => {
+      const name = vscode.l10n.t('Attach to a running session');
+      await vscode.debug.startDebugging(vscode.workspace.workspaceFolders?.[0], { name, type: TYPE, request: 'attach' });
+    }),
+    vscode.commands.registerCommand(Command.launch, launchThisFile),
+    vscode.commands.registerCommand(Command.walkthrough, async () => {
+      await vscode.commands.executeCommand('workbench.action.openWalkthrough', `${EXTENSION}#start`);
+    }),
+  );
 }
 
 async function launchThisFile(): Promise<void> {
