@@ -2,7 +2,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { attachTo, completed, isCount, isEmpty, LAUNCH, POD, REMOTE } from '../src/logic/configurations';
+import { attachTo, completed, isCount, isEmpty, LAUNCH, mayAttachAgain, POD, REMOTE } from '../src/logic/configurations';
 import { ContextKey } from '../src/constants';
 import { locateAdapter } from '../src/logic/adapterLocation';
 import { RUN } from '../src/logic/adapterCommand';
@@ -72,6 +72,10 @@ test('a running session is joined without an adapter of our own', () => {
   expect(locateAdapter(attachTo(SESSION))).toEqual({ kind: 'server', host: 'localhost', port: 5677 });
   const socket = attachTo({ ...SESSION, socket: '/x.sock' });
   expect(locateAdapter(socket)).toEqual({ kind: 'socket', path: '/x.sock' });
+});
+
+test('a job that the debug session has launched is not ended for a mapping', () => {
+  expect([attachTo(SESSION), LAUNCH, {}].map(mayAttachAgain)).toEqual([true, false, false]);
 });
 
 test.each([

@@ -3,7 +3,7 @@
 import * as vscode from 'vscode';
 import { eventAfter } from '../events';
 import { log } from '../log';
-import { mayAttachAgain } from '../logic/attachAgain';
+import { mayAttachAgain } from '../logic/configurations';
 import type { RankSessions } from '../ranks/rankSession';
 
 const EVENT_TIMEOUT_MS = 5_000;

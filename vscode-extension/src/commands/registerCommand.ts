@@ -6,6 +6,8 @@ import { rowHasGone } from '../logic/ranks/stackItems';
 import { selectedRow } from '../logic/rowWait';
 import type { RankSession, RankSessions } from '../ranks/rankSession';
 
+const TOLD_MS = 4000;
+
 /** An error whose message is written for the user. */
 export class UserError extends Error {}
 
@@ -34,6 +36,22 @@ export function registerRowCommand(id: string, tree: vscode.TreeView<unknown>, c
 
 function rowError(): UserError {
   return new UserError(vscode.l10n.t('This row has just changed. Choose it again.'));
+}
+
+/** Says for a moment what was done. */
+export function tell(what: string): void {
+  vscode.window.setStatusBarMessage(what, TOLD_MS);
+}
+
+export async function copy(text: string): Promise<void> {
+  await vscode.env.clipboard.writeText(text);
+  tell(vscode.l10n.t('Copied: {0}', text));
+}
+
+/** The thread that the user looks at, if it is of this session. */
+export function focusedThread({ debugSession }: RankSession): number | undefined {
+  const item = vscode.debug.activeStackItem;
+  return item?.session.id === debugSession.id ? item.threadId : undefined;
 }
 
 /** Register a command, and show its errors. */

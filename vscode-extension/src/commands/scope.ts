@@ -7,7 +7,7 @@ import type { Row } from '../logic/ranks/rows';
 import { neighbour, outlier, type ScopeEntry, toggled } from '../logic/ranks/scopes';
 import type { RankSession, RankSessions } from '../ranks/rankSession';
 import { focus } from './control';
-import { registerCommand, requireSession, UserError } from './registerCommand';
+import { focusedThread, registerCommand, requireSession, UserError } from './registerCommand';
 
 export async function choose(session: RankSession, entry: ScopeEntry | undefined): Promise<void> {
   if (!entry) throw new UserError(vscode.l10n.t('No class of ranks and no named set has this number now.'));
@@ -21,9 +21,7 @@ async function look(session: RankSession, row: Row | undefined): Promise<void> {
 
 function go(sessions: RankSessions, step: 1 | -1): Promise<void> {
   const session = requireSession(sessions);
-  const item = vscode.debug.activeStackItem;
-  const thread = item?.session.id === session.debugSession.id ? item.threadId : undefined;
-  return look(session, neighbour(session.ranks.all(), session.hues, thread, step));
+  return look(session, neighbour(session.ranks.all(), session.hues, focusedThread(session), step));
 }
 
 export function registerScopeCommands(sessions: RankSessions): vscode.Disposable {

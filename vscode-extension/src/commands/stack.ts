@@ -10,9 +10,7 @@ import { stackItem, variableItem } from '../logic/ranks/stackItems';
 import type { RankSession, RankSessions } from '../ranks/rankSession';
 import { isNode } from '../views/ranksTree';
 import { control, focus } from './control';
-import { registerCommand, requireRow, requireSession, UserError } from './registerCommand';
-
-const COPIED_MESSAGE_MS = 4000;
+import { copy, focusedThread, registerCommand, requireRow, requireSession, UserError } from './registerCommand';
 
 /** The rank of a row of the call stack or of the Ranks view, or else the one in focus. */
 function rankOf(
@@ -25,11 +23,6 @@ function rankOf(
   const session = requireSession(sessions, item.session);
   const threadId = item.threadId ?? focusedThread(session);
   return { session, row: threadId === undefined ? undefined : session.ranks.withThread(threadId) };
-}
-
-function focusedThread(session: RankSession): number | undefined {
-  const item = vscode.debug.activeStackItem;
-  return item?.session.id === session.debugSession.id ? item.threadId : undefined;
 }
 
 /** The depth of the frame whose variables the user looks at. */
@@ -73,14 +66,6 @@ function wordAt(editor: vscode.TextEditor): vscode.Range | undefined {
   return editor.document.getWordRangeAtPosition(editor.selection.active);
 }
 
-async function copy(sessions: RankSessions, args: readonly unknown[]): Promise<void> {
-  const variable = variableItem(args);
-  const { session, row } = rankOf(sessions, args);
-  const text = castText(variable ? `p ${variable.expression}` : 'w', row, session.ranks.all());
-  await vscode.env.clipboard.writeText(text);
-  vscode.window.setStatusBarMessage(vscode.l10n.t('Copied: {0}', text), COPIED_MESSAGE_MS);
-}
-
 export function registerStackCommands(sessions: RankSessions, panel: ComparePanel): vscode.Disposable {
   return vscode.Disposable.from(
     registerCommand(Command.continueOnly, (...args) => continueOnly(sessions, args)),
@@ -93,6 +78,10 @@ export function registerStackCommands(sessions: RankSessions, panel: ComparePane
       requireRow(args); // otherwise all ranks would be compared
       return compare(sessions, panel, args);
     }),
-    registerCommand(Command.copyAsCast, (...args) => copy(sessions, args)),
+    registerCommand(Command.copyAsCast, (...args) => {
+      const variable = variableItem(args);
+      const { session, row } = rankOf(sessions, args);
+      return copy(castText(variable ? `p ${variable.expression}` : 'w', row, session.ranks.all()));
+    }),
   );
 }

@@ -4,15 +4,14 @@ import * as vscode from 'vscode';
 import { Command } from '../constants';
 import { eventAfter } from '../events';
 import { setOf, unfold, type RankId } from '../logic/ranks/sets';
-import { severalGroups, type Row } from '../logic/ranks/rows';
+import { rankKey, severalGroups, type Row } from '../logic/ranks/rows';
 import { endOf, frameOf } from '../logic/stacks/tree';
-import { isFile } from '../logic/stacks/places';
+import { isFile } from '../logic/ranks/labels';
 import type { RankSession } from '../ranks/rankSession';
 import { isStackNode, type StackNode } from '../views/stacksTree';
 import { defineGroup, focus } from './control';
-import { registerCommand, requireRow, UserError } from './registerCommand';
+import { copy, registerCommand, requireRow, tell, UserError } from './registerCommand';
 
-const COPIED_MESSAGE_MS = 4000;
 /** After this long a stop that the focus moves to is not waited for any more. */
 const FOCUS_TIMEOUT_MS = 2000;
 
@@ -25,10 +24,10 @@ export interface Target {
 
 /** Move the focus to the first of these ranks that is stopped now; without one, open the line. */
 export async function goTo(session: RankSession, { ranks, place, isTop }: Target): Promise<void> {
-  const wanted = new Set(idsOf(session, ranks).map(({ group, rank }) => `${group}:${rank}`));
+  const wanted = new Set(idsOf(session, ranks).map(rankKey));
   const stopped = session.ranks
     .all()
-    .filter((row) => row.worker === null && row.state === 'stopped' && wanted.has(`${row.group}:${row.rank}`));
+    .filter((row) => row.worker === null && row.state === 'stopped' && wanted.has(rankKey(row)));
   const [first] = stopped;
   if (first && isTop) await focus(session, first);
   else {
@@ -86,13 +85,7 @@ function addBreakpoint({ stack }: StackNode): void {
       one.location.range.start.line === at.range.start.line,
   );
   if (!isThere) vscode.debug.addBreakpoints([new vscode.SourceBreakpoint(at)]);
-  vscode.window.setStatusBarMessage(vscode.l10n.t('Breakpoint at line {0}', frame.line), COPIED_MESSAGE_MS);
-}
-
-async function copyRanks({ session, stack }: StackNode): Promise<void> {
-  const text = typed(session, stack.ranks);
-  await vscode.env.clipboard.writeText(text);
-  vscode.window.setStatusBarMessage(vscode.l10n.t('Copied: {0}', text), COPIED_MESSAGE_MS);
+  tell(vscode.l10n.t('Breakpoint at line {0}', frame.line));
 }
 
 export function registerStacksCommands(): vscode.Disposable {
@@ -105,6 +98,9 @@ export function registerStacksCommands(): vscode.Disposable {
     registerCommand(Command.breakpointAtStack, (...args) => {
       addBreakpoint(requireNode(args));
     }),
-    registerCommand(Command.copyStackRanks, (...args) => copyRanks(requireNode(args))),
+    registerCommand(Command.copyStackRanks, (...args) => {
+      const { session, stack } = requireNode(args);
+      return copy(typed(session, stack.ranks));
+    }),
   );
 }

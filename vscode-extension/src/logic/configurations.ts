@@ -12,24 +12,15 @@ export interface Configuration extends Record<string, unknown> {
 export const TYPE = 'dap-mux';
 
 /** For ranks in pods: asks for the pod, forwards its ports, attaches. */
-export const POD: Configuration = {
-  name: 'Remote Attach to Cluster: Pick a Pod',
-  type: TYPE,
-  request: 'attach',
-  cluster: { kind: 'oc', port: 5678, ranks: 1 },
-  pathMappings: [{ localRoot: '${workspaceFolder}', remoteRoot: '.' }],
-  justMyCode: true,
-};
+export const POD = remote('Remote Attach to Cluster: Pick a Pod', { cluster: { kind: 'oc', port: 5678, ranks: 1 } });
 
 /** For a session elsewhere, behind a forwarded port. */
-export const REMOTE: Configuration = {
-  name: 'Remote Attach to Cluster',
-  type: TYPE,
-  request: 'attach',
-  connect: { host: 'localhost', port: 5677 },
-  pathMappings: [{ localRoot: '${workspaceFolder}', remoteRoot: '.' }],
-  justMyCode: true,
-};
+export const REMOTE = remote('Remote Attach to Cluster', { connect: { host: 'localhost', port: 5677 } });
+
+function remote(name: string, where: Attributes): Configuration {
+  const pathMappings = [{ localRoot: '${workspaceFolder}', remoteRoot: '.' }];
+  return { name, type: TYPE, request: 'attach', ...where, pathMappings, justMyCode: true };
+}
 
 /** For a script on this machine. */
 export const LAUNCH: Configuration = {
@@ -49,6 +40,11 @@ export function attachTo(session: RunningSession, name = labelOf(session)): Conf
 /** Whether there is no configuration: VS Code sends an empty one for F5 without launch.json. */
 export function isEmpty(configuration: Attributes): boolean {
   return !configuration['type'] && !configuration['request'] && !configuration['name'];
+}
+
+/** Whether its session can be ended and started again without harm: one that has launched its job would end it. */
+export function mayAttachAgain(configuration: Attributes): boolean {
+  return configuration['request'] === 'attach';
 }
 
 /** Whether a text is a valid number of ranks. */

@@ -1,4 +1,4 @@
-/** The head and end that pages with a script of ours share. Pure. */
+/** The head and end that all pages share. Pure. */
 
 import { escaped } from './compare/drawing';
 
@@ -9,22 +9,25 @@ export interface Shell {
   readonly style: string;
 }
 
-/** The page around its content: nothing from elsewhere is loaded, and no script but ours runs. */
+/** The page around its content, with a script of ours that fills the rest. */
 export function scriptedPage({ nonce, source, script, style }: Shell, title: string, body: string): string {
-  const policy = `default-src 'none'; style-src ${source}; script-src 'nonce-${nonce}'`;
+  const content = `${body}\n<main id="result"></main>\n<script nonce="${nonce}" src="${escaped(script)}"></script>`;
+  return page(`style-src ${source}; script-src 'nonce-${nonce}'`, style, title, content);
+}
+
+/** Nothing is loaded, and no script runs, but what is `allowed`. */
+export function page(allowed: string, style: string, title: string, body: string): string {
   return `<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="UTF-8">
-<meta http-equiv="Content-Security-Policy" content="${escaped(policy)}">
+<meta http-equiv="Content-Security-Policy" content="${escaped(`default-src 'none'; ${allowed}`)}">
 <meta name="viewport" content="width=device-width, initial-scale=1.0">
 <link rel="stylesheet" href="${escaped(style)}">
 <title>${escaped(title)}</title>
 </head>
 <body>
 ${body}
-<main id="result"></main>
-<script nonce="${nonce}" src="${escaped(script)}"></script>
 </body>
 </html>`;
 }

@@ -3,8 +3,7 @@
 import * as vscode from 'vscode';
 import { registerCommand, registerRowCommand } from '../commands/registerCommand';
 import { Command, ContextKey, View } from '../constants';
-import { bundlesOf, classesOf, classKey, isException, type RankClass } from '../logic/ranks/classes';
-import { isDead } from '../logic/ranks/deaths';
+import { bundlesOf, classesOf, classKey, conditionOf, type RankClass } from '../logic/ranks/classes';
 import { search } from '../logic/ranks/filter';
 import { hueOfRow } from '../logic/ranks/hues';
 import { bundleLabels, classLabels, type Labels, rankLabels } from '../logic/ranks/labels';
@@ -15,7 +14,7 @@ import { countsOf, summary } from '../logic/ranks/status';
 import { RefreshGate } from '../logic/refreshGate';
 import { selectedRow } from '../logic/rowWait';
 import type { RankSession, RankSessions } from '../ranks/rankSession';
-import { isScopeNode, scopeChildren, scopeItem, type ScopeNode, scopeRoots, themeColor } from './scopeRows';
+import { isScopeNode, itemWith, scopeChildren, scopeItem, type ScopeNode, scopeRoots, themeColor } from './scopeRows';
 
 /** A row of the view: one rank, a bundle of a long list, or a class of ranks. */
 export interface Node {
@@ -50,18 +49,10 @@ function collapsibleState({ rows }: RankClass): vscode.TreeItemCollapsibleState 
   return rows.length <= MAX_EXPANDED_RANKS ? Expanded : Collapsed;
 }
 
-function lookOf(row: Row): string {
-  if (isDead(row)) return 'dead';
-  return isException(row) ? 'exception' : row.state;
-}
-
 /** A class looks like its first rank: all of its ranks are in the same state. `color`: of their class. */
 function itemOf(kind: 'class' | 'rank', labels: Labels, row: Row, color?: vscode.ThemeColor): vscode.TreeItem {
-  const item = new vscode.TreeItem(labels.label);
-  const [icon, usual] = ICONS[lookOf(row)] ?? ['question'];
-  item.description = labels.description;
-  item.tooltip = labels.tooltip;
-  item.accessibilityInformation = { label: labels.spoken };
+  const item = itemWith(labels);
+  const [icon, usual] = ICONS[conditionOf(row)] ?? ['question'];
   item.contextValue = `${kind}.${row.state}`;
   item.iconPath = new vscode.ThemeIcon(icon, color ?? (usual === undefined ? undefined : new vscode.ThemeColor(usual)));
   return item;

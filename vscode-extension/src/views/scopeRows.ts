@@ -3,6 +3,7 @@
 import * as vscode from 'vscode';
 import { Command } from '../constants';
 import { colorOf } from '../logic/ranks/hues';
+import type { Labels } from '../logic/ranks/labels';
 import { isChosen, type ScopeEntry, scopeText } from '../logic/ranks/scopes';
 import { countedRanks } from '../logic/ranks/sets';
 import type { RankSession } from '../ranks/rankSession';
@@ -35,6 +36,11 @@ export function themeColor(hue: number | undefined): vscode.ThemeColor | undefin
   return hue === undefined ? undefined : new vscode.ThemeColor(colorOf(hue));
 }
 
+export function itemWith({ label, description, tooltip, spoken }: Labels, state?: vscode.TreeItemCollapsibleState): vscode.TreeItem {
+  const item = new vscode.TreeItem(label, state);
+  return Object.assign(item, { description, tooltip, accessibilityInformation: { label: spoken } });
+}
+
 export function scopeItem({ session, entry }: ScopeNode): vscode.TreeItem {
   const item = entry ? choice(session.scope, entry) : root(session);
   item.id = `${session.debugSession.id} scope ${entry?.key ?? ''}`;
@@ -45,11 +51,10 @@ function root(session: RankSession): vscode.TreeItem {
   const { text, detail, hue } = scopeText(session.scope, session.scopes);
   const { Collapsed, Expanded } = vscode.TreeItemCollapsibleState;
   const folded = session.ranks.all().length <= MOST_FOLDED;
-  const item = new vscode.TreeItem(vscode.l10n.t('Scope'), folded ? Collapsed : Expanded);
-  item.description = text.replace(/^scope: /, '');
-  item.tooltip = detail;
+  const spoken = vscode.l10n.t('Scope of continue, pause and steps: {0}', text);
+  const labels = { label: vscode.l10n.t('Scope'), description: text.replace(/^scope: /, ''), tooltip: detail, spoken };
+  const item = itemWith(labels, folded ? Collapsed : Expanded);
   item.iconPath = new vscode.ThemeIcon('target', themeColor(hue));
-  item.accessibilityInformation = { label: vscode.l10n.t('Scope of continue, pause and steps: {0}', text) };
   item.contextValue = 'scope';
   return item;
 }
@@ -57,12 +62,10 @@ function root(session: RankSession): vscode.TreeItem {
 function choice(scope: string, entry: ScopeEntry): vscode.TreeItem {
   const chosen = isChosen(scope, entry);
   const count = countedRanks(entry.ranks.length);
-  const item = new vscode.TreeItem(entry.label);
-  item.description = `${entry.ranks.length}`;
-  item.tooltip = vscode.l10n.t('{0}: {1}\nClick: continue, pause and steps apply to these ranks; once more: as before', count, entry.set);
+  const tooltip = vscode.l10n.t('{0}: {1}\nClick: continue, pause and steps apply to these ranks; once more: as before', count, entry.set);
+  const spoken = ['Scope', entry.label, count, chosen ? vscode.l10n.t('in force') : ''].filter(Boolean).join(', ');
+  const item = itemWith({ label: entry.label, description: `${entry.ranks.length}`, tooltip, spoken });
   item.iconPath = new vscode.ThemeIcon(chosen ? 'circle-filled' : 'circle-outline', themeColor(entry.hue));
-  const state = chosen ? vscode.l10n.t('in force') : '';
-  item.accessibilityInformation = { label: ['Scope', entry.label, count, state].filter(Boolean).join(', ') };
   item.contextValue = 'scope.entry';
   item.command = { command: Command.scopeRow, title: vscode.l10n.t('Set Scope') };
   return item;

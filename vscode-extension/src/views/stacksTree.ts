@@ -4,13 +4,13 @@ import * as vscode from 'vscode';
 import { registerCommand, registerRowCommand } from '../commands/registerCommand';
 import { Command, ContextKey, View } from '../constants';
 import { commonHue } from '../logic/ranks/hues';
-import { keyOf, type Row } from '../logic/ranks/rows';
+import { keyOf, rankKey, type Row } from '../logic/ranks/rows';
 import { unfold } from '../logic/ranks/sets';
 import { stackLabels } from '../logic/stacks/labels';
 import { endOf, rowsOf, type StackRow, type StacksBody } from '../logic/stacks/tree';
 import { Throttler } from '../logic/throttler';
 import type { RankSession, RankSessions } from '../ranks/rankSession';
-import { themeColor } from './scopeRows';
+import { itemWith, themeColor } from './scopeRows';
 
 /** Ranks are asked at most this often, and only while the view is seen. */
 const REFRESH_INTERVAL_MS = 500;
@@ -39,7 +39,7 @@ function iconOf({ session, stack: row }: StackNode): vscode.ThemeIcon {
 
 function hueOf(session: RankSession, ranks: string): vscode.ThemeColor | undefined {
   const rows = session.ranks.all();
-  const named = new Set(unfold(ranks, rows[0]?.group ?? '').map(({ group, rank }) => `${group}/${rank}`));
+  const named = new Set(unfold(ranks, rows[0]?.group ?? '').map(rankKey));
   return themeColor(commonHue(session.hues, rows.filter((row) => named.has(keyOf(row)))));
 }
 
@@ -87,12 +87,8 @@ export class StacksTree implements vscode.TreeDataProvider<StackNode>, vscode.Di
 
   getTreeItem(node: StackNode): vscode.TreeItem {
     const { session, stack } = node;
-    const labels = stackLabels(stack);
-    const item = new vscode.TreeItem(labels.label, collapsibleState(stack));
+    const item = itemWith(stackLabels(stack), collapsibleState(stack));
     item.id = `${session.debugSession.id} ${stack.key}`;
-    item.description = labels.description;
-    item.tooltip = labels.tooltip;
-    item.accessibilityInformation = { label: labels.spoken };
     item.iconPath = iconOf(node);
     item.contextValue = `stack.${stack.kind}`;
     if (stack.kind !== 'thread' && stack.kind !== 'missing') {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
+import { isFile } from '../../src/logic/ranks/labels';
 import { stackLabels } from '../../src/logic/stacks/labels';
-import { isFile } from '../../src/logic/stacks/places';
 import { endOf, frameOf, rowsOf, type Branch, type Frame, type StackRow, type StacksBody } from '../../src/logic/stacks/tree';
 
 function frame(name: string, line: number, path = '/job/train.py'): Frame {

@@ -1,6 +1,6 @@
 /** Where each rank lies in the picture of the mesh: one dimension along the columns, the others down the lines. Pure. */
 
-import { keyOf, severalGroups, type Row } from '../ranks/rows';
+import { severalGroups, type Row } from '../ranks/rows';
 import { foldNumbers } from '../ranks/sets';
 
 /** One line of the picture; `first`: above it another block begins, of an outer dimension or a group. */
@@ -101,6 +101,3 @@ function dimensionsOf(rows: readonly Row[]): readonly string[] {
 function apart(rows: readonly Row[], names: readonly string[]): boolean {
   return new Set(rows.map((row) => names.map((name) => coordinate(row, name)).join())).size === rows.length;
 }
-
-/** The names that cells have in the page. */
-export const idOf = keyOf;

@@ -3,8 +3,8 @@
 import { escaped } from '../compare/drawing';
 import { scriptedPage, type Shell } from '../page';
 import { nameOf, placeOf } from '../ranks/labels';
-import { severalGroups, type Row } from '../ranks/rows';
-import { idOf, type Layout, type Line } from './layout';
+import { keyOf, severalGroups, type Row } from '../ranks/rows';
+import type { Layout, Line } from './layout';
 import type { Look, Painting } from './paint';
 import type { Waiting } from './waits';
 
@@ -66,7 +66,7 @@ function lineOf({ name, first, cells }: Line, index: number, view: View, several
 
 function cellOf(row: Row, at: string, { painting, waiting }: View, several: boolean): string {
   const { tint, mark, spoken } = painting.lookOf(row);
-  const id = idOf(row);
+  const id = keyOf(row);
   const waitsFor = waiting.awaitedBy.get(id);
   const role = waiting.awaited.has(id) ? ' awaited' : waitsFor === undefined ? '' : ' waits';
   const place = placeOf(row);

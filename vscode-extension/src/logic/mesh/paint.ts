@@ -1,12 +1,11 @@
 /** The colour of each rank in the picture of the mesh, which a letter, sign or number tells, too. Pure. */
 
 import { groupsOf, numberOf, short, summaryOf, type CompareBody, type Group } from '../compare/answer';
-import { classesOf, classKey, isException } from '../ranks/classes';
-import { isDead } from '../ranks/deaths';
+import { classesOf, classKey, conditionOf } from '../ranks/classes';
 import { type Hues, isPlaced, MANY } from '../ranks/hues';
 import { placeOf } from '../ranks/labels';
-import type { Row } from '../ranks/rows';
-import { countedRanks, type RankId } from '../ranks/sets';
+import { rankKey, type Row } from '../ranks/rows';
+import { countedRanks } from '../ranks/sets';
 import { sixDigits } from '../watch/row';
 
 /** `tint`: a class of the page's style. */
@@ -37,7 +36,7 @@ const NOTHING: Look = { tint: 'plain', mark: '', spoken: '' };
 
 export function byState(rows: readonly Row[]): Painting {
   const lookOf = (row: Row): Look => {
-    const state = isDead(row) ? 'dead' : isException(row) ? 'exception' : row.state;
+    const state = conditionOf(row);
     return { tint: state in SIGNS ? state : 'plain', mark: SIGNS[state] ?? '', spoken: state === 'dead' ? 'died' : state };
   };
   return { lookOf, legend: counted(rows, lookOf) };
@@ -69,14 +68,10 @@ export function byValue(body: CompareBody | undefined): Painting {
     if (kind !== 'value') return { tint: 'failed', mark: '?', spoken: value };
     return outlier ? { tint: 'far', mark, spoken: `outlier, ${mark}` } : { tint: tintOf(value), mark, spoken: mark };
   };
-  for (const group of groups) for (const id of group.ids) looks.set(nameOf(id), lookOfGroup(group));
-  const lookOf = (row: Row): Look => looks.get(nameOf(row)) ?? looks.get(nameOf({ ...row, group: '' })) ?? NOTHING;
+  for (const group of groups) for (const id of group.ids) looks.set(rankKey(id), lookOfGroup(group));
+  const lookOf = (row: Row): Look => looks.get(rankKey(row)) ?? looks.get(rankKey({ ...row, group: '' })) ?? NOTHING;
   const legend = [...ends, ...(body ? [{ ...NOTHING, spoken: summaryOf(body) }] : [])];
   return { lookOf, legend };
-}
-
-function nameOf({ group, rank }: RankId): string {
-  return `${group}:${rank}`;
 }
 
 /** From a value to its tint; the ends of the scale as a legend. */

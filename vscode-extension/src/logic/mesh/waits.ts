@@ -1,8 +1,9 @@
 /** The arrows of the picture of the mesh: which rank waits for which, as `why` has answered. Pure. */
 
+import { keyOf, rankKey } from '../ranks/rows';
 import { setOf, unfold, whichRanks, type RankId } from '../ranks/sets';
 import type { Wait } from '../why/answer';
-import { idOf, type Layout } from './layout';
+import type { Layout } from './layout';
 
 /** From one cell to another, by the names that these have. */
 export type Arrow = readonly [string, string];
@@ -26,18 +27,18 @@ const MOST_SENTENCES = 12;
 /** `moved`: ranks that have run on since, of which this is not true any more. */
 export function waitingOf(waits: readonly Wait[], moved: readonly RankId[], group: string, layout: Layout): Omit<Waiting, 'heading'> {
   const places = placesOf(layout);
-  const gone = new Set(moved.map(nameOf));
+  const gone = new Set(moved.map(rankKey));
   const awaitedBy = new Map<string, string>();
   const awaited = new Set<string>();
   const sentences: string[] = [];
   const arrows: { arrow: Arrow; length: number }[] = [];
   for (const { ranks, for: target } of waits) {
-    const waiting = unfold(ranks, group).filter((id) => !gone.has(nameOf(id)));
+    const waiting = unfold(ranks, group).filter((id) => !gone.has(rankKey(id)));
     if (waiting.length === 0) continue;
-    const targets = unfold(target, group).map(nameOf);
+    const targets = unfold(target, group).map(rankKey);
     const words = whichRanks(target);
     for (const to of targets) awaited.add(to);
-    for (const from of waiting.map(nameOf)) {
+    for (const from of waiting.map(rankKey)) {
       awaitedBy.set(from, words);
       arrows.push(...arrowsFrom(from, targets, places));
     }
@@ -58,7 +59,7 @@ type Places = ReadonlyMap<string, readonly [number, number]>;
 
 function placesOf({ lines }: Layout): Places {
   const cells = lines.flatMap((line, down) => line.cells.map((row, across) => ({ row, down, across })));
-  return new Map(cells.flatMap(({ row, down, across }) => (row ? [[idOf(row), [down, across]]] : [])));
+  return new Map(cells.flatMap(({ row, down, across }) => (row ? [[keyOf(row), [down, across]]] : [])));
 }
 
 function arrowsFrom(from: string, targets: readonly string[], places: Places): { arrow: Arrow; length: number }[] {
@@ -70,8 +71,4 @@ function arrowsFrom(from: string, targets: readonly string[], places: Places): {
   });
   found.sort((one, other) => one.length - other.length);
   return found.slice(0, found.length > MOST_TARGETS ? 1 : MOST_TARGETS);
-}
-
-function nameOf({ group, rank }: RankId): string {
-  return `${group}/${rank}`;
 }

@@ -36,6 +36,12 @@ export function isException(row: Row): boolean {
   return row.state === 'stopped' && row.reason === 'exception';
 }
 
+/** The state of a rank; of one that has died or is at an exception, this. */
+export function conditionOf(row: Row): string {
+  if (isDead(row)) return 'dead';
+  return isException(row) ? 'exception' : row.state;
+}
+
 function classFrom(key: string, rows: readonly Row[]): RankClass {
   const [first] = rows;
   if (!first) throw new Error('a class has at least one rank');

@@ -16,6 +16,11 @@ export function fileOf(path: string): string {
   return path.split(/[/\\]/).at(-1) ?? path;
 }
 
+/** Whether it is the path of a file, and not `<frozen runpy>` or a relative name. */
+export function isFile(path: string): boolean {
+  return /^(?:\/|[A-Za-z]:[\\/]|\\\\)/.test(path);
+}
+
 /** `rank 3`, `rank 3 @trainer`, `rank 3 / worker 1`. */
 export function nameOf(row: Row, several: boolean): string {
   const group = several ? ` @${row.group}` : '';

@@ -1,7 +1,7 @@
 /** Casts and lists of ranks as text, to copy or to show. Pure. */
 
 import { classOf } from './classes';
-import { severalGroups, type Row } from './rows';
+import { rankKey, severalGroups, type Row } from './rows';
 import { callOf, countedRanks, unfold } from './sets';
 
 /** The body of `cast`; an empty rank set is ''. */
@@ -23,9 +23,8 @@ export function castText(command: string, row: Row | undefined, all: readonly Ro
 
 /** The results, equal ones merged. */
 export function castReport(ranks: string, command: string, body: CastBody): string {
-  const far = new Set(unfold(body.outliers, '').map(({ group, rank }) => `${group}:${rank}`));
-  const isFar = (text: string): boolean =>
-    unfold(text, '').every(({ group, rank }) => far.has(`${group}:${rank}`));
+  const far = new Set(unfold(body.outliers, '').map(rankKey));
+  const isFar = (text: string): boolean => unfold(text, '').every((id) => far.has(rankKey(id)));
   const entries: [string, string][] = [
     ...body.results.map(({ ranks: who, value }): [string, string] => [
       who,

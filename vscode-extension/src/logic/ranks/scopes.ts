@@ -3,7 +3,7 @@
 import { classesOf } from './classes';
 import { type Hue, HUES, type Hues, isPlaced, MANY } from './hues';
 import { placeOf } from './labels';
-import { severalGroups, type Row } from './rows';
+import { rankKey, severalGroups, type Row } from './rows';
 import { countedRanks, setOfRows, unfold } from './sets';
 import { SCOPES } from './status';
 import type { NamedSet } from './suggestions';
@@ -25,25 +25,21 @@ export function scopeEntries(rows: readonly Row[], named: readonly NamedSet[], h
   const several = severalGroups(mains);
   const classes = classesOf(mains).filter(isPlaced).map((found): ScopeEntry => {
     const label = `${placeOf(found)}${several ? ` @${found.group}` : ''}`;
-    const ranks = found.rows.map(idOf);
+    const ranks = found.rows.map(rankKey);
     return { key: found.key, label, set: setOfRows(found.rows, mains), ranks, hue: hues.of.get(found.key) };
   });
   const group = mains[0]?.group ?? '';
   const names = named.map(({ name, ranks }): ScopeEntry => {
     const key = `@${name}`;
-    return { key, label: key, set: key, ranks: unfold(ranks, group).map(idOf), hue: hues.of.get(key) };
+    return { key, label: key, set: key, ranks: unfold(ranks, group).map(rankKey), hue: hues.of.get(key) };
   });
-  const all = { key: 'all', label: 'All', set: 'all', ranks: mains.map(idOf), hue: undefined };
+  const all = { key: 'all', label: 'All', set: 'all', ranks: mains.map(rankKey), hue: undefined };
   return [all, ...classes.sort((one, other) => orderOf(one.hue) - orderOf(other.hue)), ...names];
 }
 
 /** Those without a hue of their own come last; not infinity, of which two have no difference. */
 function orderOf(hue: Hue | undefined): number {
   return hue === undefined || hue === MANY ? HUES.length + 1 : hue;
-}
-
-function idOf({ group, rank }: { group: string; rank: number }): string {
-  return `${group}:${rank}`;
 }
 
 /** The choice of several entries; `all` and nothing else where that is one of them. */

@@ -1,9 +1,9 @@
 /** The page that says why a job does not move. All that comes from ranks is escaped. Pure. */
 
 import { escaped } from '../compare/drawing';
-import { fileOf } from '../ranks/labels';
+import { page, type Shell } from '../page';
+import { fileOf, isFile } from '../ranks/labels';
 import { whichRanks } from '../ranks/sets';
-import { isFile } from '../stacks/places';
 import type { Frame } from '../stacks/tree';
 import { FINE, type Suspect, type WhyBody } from './answer';
 
@@ -14,32 +14,17 @@ export interface Links {
   readonly open: string;
 }
 
-export interface Shell {
-  readonly source: string;
-  readonly style: string;
-}
-
 const MAX_FRAMES = 30; // of a suspect
 
-export function whyPage(body: WhyBody, time: string, links: Links, { source, style }: Shell): string {
+export function whyPage(body: WhyBody, time: string, links: Links, { source, style }: Pick<Shell, 'source' | 'style'>): string {
   const { verdict, sentence, suspects, evidence, next } = body;
-  return `<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="UTF-8">
-<meta http-equiv="Content-Security-Policy" content="${escaped(`default-src 'none'; style-src ${source}`)}">
-<link rel="stylesheet" href="${escaped(style)}">
-<title>Why is my job not moving?</title>
-</head>
-<body>
-<p id="verdict" class="${FINE.has(verdict) ? 'fine' : 'found'}">${escaped(verdict)}</p>
+  const content = `<p id="verdict" class="${FINE.has(verdict) ? 'fine' : 'found'}">${escaped(verdict)}</p>
 <h1 id="sentence">${escaped(sentence)}</h1>
 ${evidence.length === 0 ? '' : `<ul id="evidence">${evidence.map((line) => `<li>${escaped(line)}</li>`).join('')}</ul>`}
 ${next === '' ? '' : `<p id="next">Try: <code>${escaped(next)}</code> ${link(links.copy, [], 'Copy')}</p>`}
 ${suspects.map((suspect, index) => section(suspect, index, links.open)).join('\n')}
-<p id="time">As of ${escaped(time)}. No rank was stopped for it. ${link(links.again, [], 'Ask Again')}</p>
-</body>
-</html>`;
+<p id="time">As of ${escaped(time)}. No rank was stopped for it. ${link(links.again, [], 'Ask Again')}</p>`;
+  return page(`style-src ${source}`, style, 'Why is my job not moving?', content);
 }
 
 /** VS Code runs the command of such a link, with these arguments. */
