@@ -32,6 +32,11 @@ async def test_the_outlier_is_gone_to_named_and_exported(
     await window.becomes(lambda: _locals(window), _is_marked, "loss differs in rank 2")
     await window.page.locator(".view-line", has_text="loss ≠ {2} 340268").first.wait_for()
     page = await compare_loss(window)
+    assert await page.locator("#summary").inner_text() == "4 ranks · 4 different values · 1 outlier"
+    wrong = await page.locator("#groups tbody tr").first.inner_text()
+    assert "340268" in wrong  # its distances are in millimetres
+    assert wrong.split()[:2] == ["⚠", "{2}"]
+    assert wrong.split()[-1] == "outlier"
     links = page.locator("#groups .go")
     sets = await links.all_inner_texts()
     assert sets[0] == "⚠ {2}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Final
@@ -10,7 +9,6 @@ from typing import Final
 import pytest
 
 from dap_mux.system import procfs
-from tests.support.processes.commands import User
 from tests.vscode.code_server import CodeServer
 from tests.vscode.editing import LIMIT
 from tests.vscode.scene import EXAMPLE, IN_A_WINDOW, OpenWindow, example_line
@@ -59,27 +57,6 @@ async def test_a_session_that_runs_is_found(
     await window.toggle_breakpoint(EXAMPLE, REDUCE)
     await window.leave()
     await run_to_their_end(window, own_server)
-
-
-async def test_a_python_without_dap_mux_is_named_with_an_offer(
-    user: User, own_server: CodeServer, open_window: OpenWindow
-) -> None:
-    nowhere = str(user.folder / "bin" / "python")
-    one = {"name": "Nowhere", "type": "dap-mux", "request": "launch", "program": EXAMPLE}
-    (user.folder / ".vscode").mkdir()
-    (user.folder / ".vscode/launch.json").write_text(
-        json.dumps({"version": "0.2.0", "configurations": [{**one, "python": nowhere}]}), "utf-8"
-    )
-    window = await open_window(own_server)
-    await window.pick("debug Nowhere", "Nowhere")
-    toast = window.page.locator(".notification-toast", has_text="dap-mux is not installed for")
-    await toast.first.wait_for(timeout=LIMIT * 1000)
-    assert nowhere in await toast.first.inner_text()
-    await toast.get_by_text("Install in a Terminal").click()
-    failed = window.page.locator(".notification-toast", has_text="Installing dap-mux for")
-    await failed.first.wait_for(timeout=LIMIT * 1000)
-    assert nowhere in await failed.first.inner_text()
-    assert not rank_processes(own_server)
 
 
 async def _take(window: Window, offer: str) -> None:

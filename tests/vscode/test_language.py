@@ -1,4 +1,7 @@
-"""The language server as a real VS Code shows it: hints, hover, and a fix for a breakpoint."""
+"""The language server as a real VS Code shows it: hints, hover, and a fix for a breakpoint.
+
+Of the extension's own type hints and hover are in `test_views`.
+"""
 
 from __future__ import annotations
 
@@ -35,15 +38,6 @@ async def hint(window: Window, ranks: str) -> None:
         return (await line.inner_text()).strip()
 
     await window.becomes(text, wanted.search, f"the hint {ranks!r} behind the line")
-
-
-async def test_where_ranks_stand_and_what_a_name_is_there(
-    user: User, own_server: CodeServer, open_window: OpenWindow
-) -> None:
-    window, run = await stopped(user, own_server, open_window, "dap-mux", "step == 5")
-    own_server.knows(run.session_path)
-    await hint(window, "0-3")
-    await says_who_differs(window)
 
 
 @pytest.mark.rest

@@ -1,4 +1,7 @@
-"""The picture of the mesh in a real VS Code: colours, arrows, and a rectangle as a rank set."""
+"""The picture of the mesh in a real VS Code: colours, and a rectangle as a rank set.
+
+Its arrows are in `test_why`, of a job in which ranks wait for one.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,10 @@ from typing import Final
 
 from playwright.async_api import Frame
 
-from tests.support.processes.commands import User, listed
+from tests.support.processes.commands import User
 from tests.support.processes.run_command import start
 from tests.vscode.code_server import CodeServer
 from tests.vscode.keyboard import PICKER, Keyboard
-from tests.vscode.row_buttons import observer_of
 from tests.vscode.scene import (
     EXAMPLE,
     IN_A_WINDOW,
@@ -78,33 +80,6 @@ async def _by_keys(keys: Keyboard, page: Frame) -> None:
     await keys.press("Enter")
     await keys.escape("Cast to 0-3 (2/2): which command?", PICKER)
     assert await keys.mouse_presses() == 0
-
-
-async def test_arrows_lead_to_the_rank_that_others_wait_for(
-    user: User, own_server: CodeServer, open_window: OpenWindow
-) -> None:
-    """One that hangs, in the picture that was open before it was asked why."""
-    run = await start(user, "--no-wait", *MESH, "examples/hang.py", n=4)
-    name = configuration(user, (await run.session())["port"], type="dap-mux")
-    window = await open_window(own_server)
-    await window.start(name)
-    observer = await observer_of(run)
-    await listed(observer, "state", *["running"] * 4)
-    await window.command("Ranks: Mesh")
-    page = await window.webview("#mesh")
-
-    async def look() -> list[str]:
-        await page.locator("#why").click()
-        return await page.locator("#waits li").all_inner_texts()
-
-    waits = ["rank 0 waits for rank 2", "ranks 1,3 wait for rank 0"]  # it reduces over rank 0
-    await window.becomes(look, waits.__eq__, "who waits for whom")
-    assert await page.locator("#mesh .awaited b").all_inner_texts() == ["0", "2"]
-    assert await page.locator("#picture svg path").count() == 3
-    label = await page.locator("td[data-rank='0']").get_attribute("aria-label")
-    assert label == "rank 0, running, waits for rank 2"
-    await observer.disconnect()
-    await window.leave()
 
 
 async def _stopped(user: User, server: CodeServer, open_window: OpenWindow) -> Window:

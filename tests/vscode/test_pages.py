@@ -16,8 +16,13 @@ SHOWN = "image => [image.currentSrc, image.complete ? image.naturalWidth : 0]"
 WIDTHS = "() => [...document.images].map(image => image.complete && image.naturalWidth)"
 
 
-async def test_every_picture_is_shown(own_server: CodeServer, open_window: OpenWindow) -> None:
+async def test_the_walkthrough_starts_ranks_and_every_picture_is_shown(
+    own_server: CodeServer, open_window: OpenWindow
+) -> None:
+    """Its page is in front of the script of the ranks, so that no editor is the active one."""
     window = await open_window(own_server)
+    await _starts_ranks(window)
+
     await window.page.keyboard.press("Control+Shift+X")
     await window.page.locator('.extension-list-item:has-text("dap-mux")').first.click()
     await _pictures(window, "Four ranks at one line", 4)
@@ -45,11 +50,8 @@ async def test_the_walkthrough_in_a_light_theme(
         own_server.settings()
 
 
-async def test_the_ranks_of_the_open_script_start_behind_the_walkthrough(
-    own_server: CodeServer, open_window: OpenWindow
-) -> None:
-    """Its page is in front of the script, so that no editor is the active one."""
-    window = await open_window(own_server)
+async def _starts_ranks(window: Window) -> None:
+    """Up to the question how many."""
     await window.open_file(EXAMPLE, 1)
     await window.command("dap-mux: Get Started")
     await window.page.locator(".getting-started-step", has_text="Start the ranks").click()
@@ -61,6 +63,8 @@ async def test_the_ranks_of_the_open_script_start_behind_the_walkthrough(
     await step.get_by_role("button", name="Start Ranks of This File", exact=True).click()
     question = window.page.locator(".quick-input-message", has_text="How many ranks?")
     await question.wait_for(timeout=LIMIT * 1000)
+    await window.page.keyboard.press("Escape")
+    await question.wait_for(state="hidden")
 
 
 async def _picture_of_the_theme(window: Window, theme: str) -> None:

@@ -12,7 +12,6 @@ from dap_mux.pure.rank_sets.rank_rows import Row as RankRow
 from tests.support.combinations import rest
 from tests.support.processes.commands import User
 from tests.vscode.code_server import CodeServer
-from tests.vscode.editing import LIMIT
 from tests.vscode.row_buttons import choose, observer_of, press
 from tests.vscode.scene import IN_A_WINDOW, REDUCE, OpenWindow, example_line, stopped
 from tests.vscode.workbench import RANKS, Row, Window
@@ -61,22 +60,6 @@ async def test_the_activity_bar_counts_sessions_and_the_view_ranks(
     await window.becomes(header.all_inner_texts, _counts, "the view counts")
     badge = window.page.locator('.activitybar .action-item:has([aria-label^="Run and Debug"])')
     await window.becomes(badge.locator(".badge-content").all_inner_texts, ["1"].__eq__, "1 session")
-
-
-async def test_the_view_is_open_and_its_rows_have_every_button(
-    user: User, own_server: CodeServer, open_window: OpenWindow
-) -> None:
-    window, _ = await stopped(user, own_server, open_window, "dap-mux")
-    await window.page.set_viewport_size({"width": 1900, "height": 1300})
-    row = window.page.locator(f'{RANKS} .monaco-list-row[aria-label^="rank 3, stopped"]').first
-    await row.wait_for(timeout=LIMIT * 1000)  # nobody has opened the view, or a row of it
-    await row.hover()
-    for button in ("Continue", "Step Over", "Step Into", "Step Out"):
-        await row.locator(f'.action-label[aria-label^="{button}"]').wait_for()
-    await row.click(button="right", position=ON_THE_NAME)
-    menu = window.page.locator(".monaco-menu .action-item")
-    for item in ("Compare Across Ranks", "Release Ranks"):
-        await menu.filter(has_text=item).first.wait_for()
 
 
 @pytest.mark.rest
