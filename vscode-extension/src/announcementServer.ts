@@ -4,7 +4,7 @@
  */
 
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
-import { createServer, type Server, type Socket } from 'node:net';
+import { createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import * as vscode from 'vscode';
@@ -31,7 +31,7 @@ export function registerAnnouncementServer(context: vscode.ExtensionContext): vs
 
 /** Runs the server, and tells this window's terminals about it, while the setting is on. */
 class TerminalVariables implements vscode.Disposable {
-  private server: AnnouncementServer | undefined;
+  private server: Listening | undefined;
 
   constructor(private readonly variables: vscode.EnvironmentVariableCollection) {
     variables.persistent = false; // the next window has another socket
@@ -45,7 +45,7 @@ class TerminalVariables implements vscode.Disposable {
       this.dispose();
       return;
     }
-    this.server = new AnnouncementServer((announcement) => void join(announcement));
+    this.server = listen();
     this.variables.replace(ANNOUNCE_VARIABLE, this.server.path);
   }
 
@@ -56,34 +56,32 @@ class TerminalVariables implements vscode.Disposable {
   }
 }
 
-/** A socket that receives announcements: one line for each connection, without a response. */
-class AnnouncementServer {
+interface Listening {
   readonly path: string;
-  private readonly folder = mkdtempSync(path.join(tmpdir(), 'dap-mux-window-')); // mode 0700
-  private readonly server: Server;
-
-  constructor(onAnnouncement: (announcement: Announcement) => void) {
-    this.path = path.join(this.folder, 'announce.sock');
-    this.server = createServer((socket) => {
-      receive(socket, onAnnouncement);
-    });
-    this.server.on('error', (error) => {
-      void vscode.window.showWarningMessage(
-        vscode.l10n.t('dap-mux: jobs in terminals cannot be joined automatically: {0}', error.message),
-      );
-    });
-    this.server.listen(this.path, () => {
-      chmodSync(this.path, 0o600);
-    });
-  }
-
-  close(): void {
-    this.server.close();
-    rmSync(this.folder, { recursive: true, force: true });
-  }
+  readonly close: () => void;
 }
 
-function receive(socket: Socket, onAnnouncement: (announcement: Announcement) => void): void {
+/** Opens a socket that receives announcements: one line for each connection, without a response. */
+function listen(): Listening {
+  const folder = mkdtempSync(path.join(tmpdir(), 'dap-mux-window-')); // mode 0700
+  const file = path.join(folder, 'announce.sock');
+  const server = createServer(receive);
+  server.on('error', (error) => {
+    void vscode.window.showWarningMessage(
+      vscode.l10n.t('dap-mux: jobs in terminals cannot be joined automatically: {0}', error.message),
+    );
+  });
+  server.listen(file, () => {
+    chmodSync(file, 0o600);
+  });
+  const close = (): void => {
+    server.close();
+    rmSync(folder, { recursive: true, force: true });
+  };
+  return { path: file, close };
+}
+
+function receive(socket: Socket): void {
   let text = '';
   socket.setEncoding('utf8');
   socket.setTimeout(ANNOUNCEMENT_TIMEOUT_MS, () => socket.destroy());
@@ -94,7 +92,7 @@ function receive(socket: Socket, onAnnouncement: (announcement: Announcement) =>
     if (end < 0 && text.length <= MAX_ANNOUNCEMENT_BYTES) return;
     socket.destroy();
     const announcement = end < 0 ? undefined : parse(text.slice(0, end));
-    if (announcement) onAnnouncement(announcement);
+    if (announcement) void join(announcement);
   });
 }
 

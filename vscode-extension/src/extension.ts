@@ -12,7 +12,7 @@ import { registerInstallCommand } from './commands/install';
 import { registerStartCommands } from './commands/start';
 import { registerAdapterFactory } from './debug/adapterFactory';
 import { registerConfigurationProvider } from './debug/configurationProvider';
-import { InstallStep } from './installStep';
+import { tickInstallStep } from './installStep';
 import { LanguageServer } from './languageClient';
 import { log } from './log';
 import { registerMcpProvider } from './mcpProvider';
@@ -23,12 +23,10 @@ import { registerRanks } from './views/index';
 export function activate(context: vscode.ExtensionContext): void {
   const sessions = new RankSessions();
   const server = new LanguageServer(context, sessions);
-  const step = new InstallStep(context);
+  const tellInstallStep = tickInstallStep(context);
   const update = (): void => {
     server.start();
-    updateTerminalCommand(context, (installed) => {
-      step.set(installed);
-    });
+    updateTerminalCommand(context, tellInstallStep);
   };
   context.subscriptions.push(
     log,

@@ -13,29 +13,25 @@ import { ContextKey } from './constants';
 const TIMES = 10;
 const PAUSE_MS = 1_000;
 
-export class InstallStep {
-  private installed = false;
-
-  constructor(context: vscode.ExtensionContext) {
-    context.subscriptions.push(
-      vscode.window.tabGroups.onDidChangeTabs(({ opened }) => {
-        if (opened.some(isPage)) void this.tick();
-      }),
-    );
-  }
-
-  set(installed: boolean): void {
-    this.installed = installed;
-    if (vscode.window.tabGroups.all.some(({ tabs }) => tabs.some(isPage))) void this.tick();
-  }
-
-  private async tick(): Promise<void> {
-    for (let time = 0; time < TIMES && this.installed; time++) {
+/** Returns what is to be told whether it is. */
+export function tickInstallStep(context: vscode.ExtensionContext): (installed: boolean) => void {
+  let installed = false;
+  const tick = async (): Promise<void> => {
+    for (let time = 0; time < TIMES && installed; time++) {
       await vscode.commands.executeCommand('setContext', ContextKey.installed, true);
       await vscode.commands.executeCommand('setContext', ContextKey.installed, false);
       await pause(PAUSE_MS);
     }
-  }
+  };
+  context.subscriptions.push(
+    vscode.window.tabGroups.onDidChangeTabs(({ opened }) => {
+      if (opened.some(isPage)) void tick();
+    }),
+  );
+  return (now) => {
+    installed = now;
+    if (vscode.window.tabGroups.all.some(({ tabs }) => tabs.some(isPage))) void tick();
+  };
 }
 
 /** Whether it may be a walkthrough: of pages of VS Code's own, a tab says no more. */

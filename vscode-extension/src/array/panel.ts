@@ -2,9 +2,9 @@
 
 import * as vscode from 'vscode';
 import { registerCommand, requireSession } from '../commands/registerCommand';
-import { Command, View } from '../constants';
+import { Command } from '../constants';
 import { queryOf, type ArrayBody, type FromPage, type Query, type ToPage } from '../logic/array/answer';
-import { shell } from '../logic/array/page';
+import { PAGE } from '../logic/array/page';
 import { unfold } from '../logic/ranks/sets';
 import { variableItem } from '../logic/ranks/stackItems';
 import { Throttler } from '../logic/throttler';
@@ -22,7 +22,7 @@ export class ArrayPanel extends ScriptedPanel<FromPage, ToPage> {
     sessions: RankSessions,
     root: vscode.Uri,
   ) {
-    super(sessions, root, { view: View.array, name: 'array', title: vscode.l10n.t('Array'), page: shell });
+    super(sessions, root, 'array', vscode.l10n.t('Array'), PAGE);
     this.disposables.push(
       this.updates,
       registerCommand(Command.array, async (...args) => {

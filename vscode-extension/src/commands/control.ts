@@ -39,15 +39,16 @@ export async function focus(session: RankSession, row: Row): Promise<void> {
 function selectedRanks(
   tree: RanksTree,
   args: readonly unknown[],
-): { session: RankSession; rows: readonly Row[] } {
+): { session: RankSession; rows: readonly Row[]; ranks: string } {
   const [node] = args;
   const selection = Array.isArray(args[1]) ? args[1].filter(isNode) : tree.selection;
   const clickedAlone = isNode(node) && !selection.some((each) => sameNode(each, node));
   const nodes = clickedAlone ? [node] : selection;
   const [first] = nodes;
   if (!first) throw new UserError(vscode.l10n.t('Select ranks in the Ranks view first.'));
-  const rows = new Map(nodes.flatMap((each) => each.rows).map((row) => [keyOf(row), row]));
-  return { session: first.session, rows: [...rows.values()] };
+  const { session } = first;
+  const rows = [...new Map(nodes.flatMap((each) => each.rows).map((row) => [keyOf(row), row])).values()];
+  return { session, rows, ranks: setOfRows(rows, session.ranks.all()) };
 }
 
 function sameNode(one: Node, other: Node): boolean {
@@ -65,15 +66,10 @@ export async function defineGroup(session: RankSession, ranks: string): Promise<
 
 /** Release the ranks of a row of the view; without a row, those that the user names. */
 async function release(sessions: RankSessions, tree: RanksTree, args: readonly unknown[]): Promise<void> {
-  if (isNode(args[0])) {
-    const { session: owner, rows } = selectedRanks(tree, args);
-    await confirmRelease(owner, setOfRows(rows, owner.ranks.all()));
-    return;
-  }
-  const session = requireSession(sessions);
-  const ranks = await pickRankSet(session, vscode.l10n.t('Release ranks: which ones?'));
-  if (ranks === undefined) return;
-  await confirmRelease(session, ranks);
+  const chosen = isNode(args[0]) ? selectedRanks(tree, args) : undefined;
+  const session = chosen?.session ?? requireSession(sessions);
+  const ranks = chosen?.ranks ?? (await pickRankSet(session, vscode.l10n.t('Release ranks: which ones?')));
+  if (ranks !== undefined) await confirmRelease(session, ranks);
 }
 
 async function confirmRelease(session: RankSession, ranks: string): Promise<void> {
@@ -96,8 +92,8 @@ export function registerControlCommands(sessions: RankSessions, tree: RanksTree)
   return vscode.Disposable.from(
     ...actions,
     registerCommand(Command.newGroup, async (...args) => {
-      const { session, rows } = selectedRanks(tree, args);
-      await defineGroup(session, setOfRows(rows, session.ranks.all()));
+      const { session, ranks } = selectedRanks(tree, args);
+      await defineGroup(session, ranks);
     }),
     registerCommand(Command.releaseRanks, (...args) => release(sessions, tree, args)),
     registerCommand(Command.releaseRow, (...args) => {

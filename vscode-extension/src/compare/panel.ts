@@ -3,12 +3,11 @@
 import * as vscode from 'vscode';
 import { defineGroup } from '../commands/control';
 import { requireSession, UserError } from '../commands/registerCommand';
-import { View } from '../constants';
 import { ageOf, type Age, type Origin } from '../logic/compare/age';
 import { groupsOf, type CompareBody, type Comparison } from '../logic/compare/answer';
 import { csvOf, fileName } from '../logic/compare/csv';
 import type { FromPage, ToPage } from '../logic/compare/messages';
-import { shell, shown } from '../logic/compare/page';
+import { PAGE, shown } from '../logic/compare/page';
 import type { RankSession, RankSessions } from '../ranks/rankSession';
 import { exportCsv, ScriptedPanel } from '../views/scriptedPanel';
 
@@ -21,7 +20,7 @@ export class ComparePanel extends ScriptedPanel<FromPage, ToPage> {
   private age: Age | undefined;
 
   constructor(sessions: RankSessions, root: vscode.Uri) {
-    super(sessions, root, { view: View.compare, name: 'compare', title: vscode.l10n.t('Compare'), page: shell });
+    super(sessions, root, 'compare', vscode.l10n.t('Compare'), PAGE);
   }
 
   async compare(session: RankSession, query: Query): Promise<void> {

@@ -9,8 +9,14 @@ export interface Shell {
   readonly style: string;
 }
 
-/** The page around its content, with a script of ours that fills the rest. */
-export function scriptedPage({ nonce, source, script, style }: Shell, title: string, body: string): string {
+/** What a page with a script of ours has to begin with. */
+export interface Content {
+  readonly title: string;
+  readonly body: string;
+}
+
+/** Its script fills the rest. */
+export function scriptedPage({ nonce, source, script, style }: Shell, { title, body }: Content): string {
   const content = `${body}\n<main id="result"></main>\n<script nonce="${nonce}" src="${escaped(script)}"></script>`;
   return page(`style-src ${source}; script-src 'nonce-${nonce}'`, style, title, content);
 }

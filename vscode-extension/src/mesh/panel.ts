@@ -3,11 +3,11 @@
 import * as vscode from 'vscode';
 import { defineGroup } from '../commands/control';
 import { registerCommand, requireSession } from '../commands/registerCommand';
-import { Command, View } from '../constants';
+import { Command } from '../constants';
 import type { CompareBody } from '../logic/compare/answer';
 import { layOut, type Layout } from '../logic/mesh/layout';
 import { FIRST, type FromPage, type ToPage } from '../logic/mesh/messages';
-import { gridOf, shell } from '../logic/mesh/page';
+import { gridOf, PAGE } from '../logic/mesh/page';
 import { byClass, byState, byValue, type Painting } from '../logic/mesh/paint';
 import { NOBODY_ASKED, waitingOf, type Waiting } from '../logic/mesh/waits';
 import { severalGroups, type Row } from '../logic/ranks/rows';
@@ -39,7 +39,7 @@ export class MeshPanel extends ScriptedPanel<FromPage, ToPage> {
     private readonly why: WhyPanel,
     root: vscode.Uri,
   ) {
-    super(sessions, root, { view: View.mesh, name: 'mesh', title: vscode.l10n.t('Mesh'), page: shell });
+    super(sessions, root, 'mesh', vscode.l10n.t('Mesh'), PAGE);
     this.disposables.push(
       this.updates,
       registerCommand(Command.mesh, () => {

@@ -3,18 +3,11 @@
 import { randomBytes } from 'node:crypto';
 import * as vscode from 'vscode';
 import { requireSession } from '../commands/registerCommand';
-import type { Shell } from '../logic/page';
+import { View } from '../constants';
+import { scriptedPage, type Content } from '../logic/page';
 import type { Moment } from '../logic/ranks/moves';
 import type { RankId } from '../logic/ranks/sets';
 import type { RankSession, RankSessions } from '../ranks/rankSession';
-
-/** What a page is: `view` in VS Code, `name` of its script and style. */
-interface About {
-  readonly view: string;
-  readonly name: string;
-  readonly title: string;
-  readonly page: (shell: Shell) => string;
-}
 
 /** Where what is shown comes from, and of when it is. */
 interface Taken {
@@ -34,10 +27,13 @@ export abstract class ScriptedPanel<From, To> implements vscode.Disposable, vsco
   constructor(
     protected readonly sessions: RankSessions,
     private readonly root: vscode.Uri,
-    private readonly about: About,
+    /** Of its view, script and style. */
+    private readonly name: 'array' | 'compare' | 'mesh' | 'watch',
+    private readonly title: string,
+    private readonly content: Content,
   ) {
     this.disposables = [
-      vscode.window.registerWebviewPanelSerializer(about.view, this),
+      vscode.window.registerWebviewPanelSerializer(View[name], this),
       sessions.onDidChange(() => {
         this.changed();
       }),
@@ -86,7 +82,7 @@ export abstract class ScriptedPanel<From, To> implements vscode.Disposable, vsco
     // beside a file, but not beside another page: three columns are too narrow
     const isPage = vscode.window.tabGroups.activeTabGroup.activeTab?.input instanceof vscode.TabInputWebview;
     const column = { viewColumn: isPage ? vscode.ViewColumn.Active : vscode.ViewColumn.Beside, preserveFocus: false };
-    this.adopt(vscode.window.createWebviewPanel(this.about.view, this.about.title, column));
+    this.adopt(vscode.window.createWebviewPanel(View[this.name], this.title, column));
   }
 
   private adopt(panel: vscode.WebviewPanel): void {
@@ -100,12 +96,9 @@ export abstract class ScriptedPanel<From, To> implements vscode.Disposable, vsco
     panel.onDidChangeViewState(() => {
       this.changed();
     });
-    panel.webview.html = this.about.page({
-      nonce: randomBytes(16).toString('hex'),
-      source: panel.webview.cspSource,
-      script: at(`${this.about.name}.js`),
-      style: at(`${this.about.name}.css`),
-    });
+    const nonce = randomBytes(16).toString('hex');
+    const shell = { nonce, source: panel.webview.cspSource, script: at(`${this.name}.js`), style: at(`${this.name}.css`) };
+    panel.webview.html = scriptedPage(shell, this.content);
   }
 
   private async receive(message: From & { readonly type: string }): Promise<void> {

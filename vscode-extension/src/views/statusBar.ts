@@ -10,18 +10,14 @@ import type { RankSession, RankSessions } from '../ranks/rankSession';
 import { themeColor } from './scopeRows';
 
 export function registerStatusBar(sessions: RankSessions): vscode.Disposable {
-  const ranks = vscode.window.createStatusBarItem(View.ranks, vscode.StatusBarAlignment.Left, 20);
+  const item = (id: string, priority: number, name: string, command: string): vscode.StatusBarItem =>
+    Object.assign(vscode.window.createStatusBarItem(id, vscode.StatusBarAlignment.Left, priority), { name, command });
+  const ranks = item(View.ranks, 20, vscode.l10n.t('Ranks'), Command.pickView);
   // apart from the text, which would be hard to read in some hues: themes colour the bar while one debugs
-  const hue = vscode.window.createStatusBarItem(View.scopeHue, vscode.StatusBarAlignment.Left, 19.5);
-  const scope = vscode.window.createStatusBarItem(View.scope, vscode.StatusBarAlignment.Left, 19);
+  const hue = item(View.scopeHue, 19.5, vscode.l10n.t('Colour of the scope'), Command.setScope);
+  const scope = item(View.scope, 19, vscode.l10n.t('Scope of continue, pause and steps'), Command.setScope);
   const items = { ranks, hue, scope };
-  ranks.name = vscode.l10n.t('Ranks');
-  ranks.command = Command.pickView;
-  scope.name = vscode.l10n.t('Scope of continue, pause and steps');
-  scope.command = Command.setScope;
-  hue.name = vscode.l10n.t('Colour of the scope');
   hue.text = '$(circle-large-filled)';
-  hue.command = Command.setScope;
   return vscode.Disposable.from(
     ...Object.values(items),
     sessions.onDidChange(() => {

@@ -3,9 +3,9 @@
 import * as vscode from 'vscode';
 import { registerCommand, requireSession } from '../commands/registerCommand';
 import type { ComparePanel } from '../compare/panel';
-import { Command, View } from '../constants';
+import { Command } from '../constants';
 import { csvOfAll, type FromPage, type Kept, type ToPage } from '../logic/watch/messages';
-import { shell, tableOf } from '../logic/watch/page';
+import { PAGE, tableOf } from '../logic/watch/page';
 import { hasChanged, valuesOf, type WatchBody, type Watched } from '../logic/watch/row';
 import type { RankId } from '../logic/ranks/sets';
 import { variableItem } from '../logic/ranks/stackItems';
@@ -28,7 +28,7 @@ export class WatchPanel extends ScriptedPanel<FromPage, ToPage> {
     private readonly compare: ComparePanel,
     root: vscode.Uri,
   ) {
-    super(sessions, root, { view: View.watch, name: 'watch', title: vscode.l10n.t('Parallel Watch'), page: shell });
+    super(sessions, root, 'watch', vscode.l10n.t('Parallel Watch'), PAGE);
     this.disposables.push(
       this.updates,
       registerCommand(Command.watch, (...args) => {

@@ -2,7 +2,8 @@ import { expect, test } from 'vitest';
 import { groupsOf, nameOfSet, numberOf, short, summaryOf, type CompareBody } from '../../src/logic/compare/answer';
 import { csvOf, fileName } from '../../src/logic/compare/csv';
 import { histogramSvg, sparklineSvg } from '../../src/logic/compare/drawing';
-import { shell, shown } from '../../src/logic/compare/page';
+import { PAGE, shown } from '../../src/logic/compare/page';
+import { scriptedPage } from '../../src/logic/page';
 
 const HISTOGRAM = { edges: [2, 3, 4], counts: [4, 1] };
 const BODY: CompareBody = {
@@ -116,7 +117,7 @@ test('each row has a link to its rank, for the mouse, the keyboard and screen re
 });
 
 test('the page: nothing but our own script and style, no handlers or styles inside', () => {
-  const page = shell({ nonce: 'abc', source: 'https://own', script: 's.js', style: 's.css' });
+  const page = scriptedPage({ nonce: 'abc', source: 'https://own', script: 's.js', style: 's.css' }, PAGE);
   expect(page).toContain("default-src &#39;none&#39;; style-src https://own; script-src &#39;nonce-abc&#39;");
   const whole = page + shown({ ...asked, body: BODY }).html;
   expect(whole.match(/<script/g)).toHaveLength(1);

@@ -2,18 +2,16 @@
 
 import { short } from '../compare/answer';
 import { escaped } from '../compare/drawing';
-import { scriptedPage, type Shell } from '../page';
+import type { Content } from '../page';
 import { indexIn, oddest, type ArrayBody, type Block, type Cell, type Query } from './answer';
 
 const BINS = 40;
 const HEIGHT = 56;
 const STEP = 8;
 
-export function shell(shell: Shell): string {
-  return scriptedPage(shell, 'Array', FORM);
-}
-
-const FORM = `<form id="ask">
+export const PAGE: Content = {
+  title: 'Array',
+  body: `<form id="ask">
 <label class="wide">Tensor or array <input id="expression" type="text" spellcheck="false" autocomplete="off" required title="w, or w[$i, 3, $j], or w[$rank, $j]"></label>
 <label>Ranks <input id="ranks" type="text" spellcheck="false" autocomplete="off" placeholder="focus"></label>
 <button type="submit">Show</button>
@@ -29,7 +27,8 @@ const FORM = `<form id="ask">
 <p id="cell" role="status">&nbsp;</p>
 <div id="legend" class="row"></div>
 <div id="histogram"></div>
-</div>`;
+</div>`,
+};
 
 /** What it is: `DTensor bfloat16 cuda:0 [4096, 8192] · Shard(dim=1)`, and its numbers. */
 export function aboutOf({ name, dtype, device, shape, placements, parts }: ArrayBody): string {

@@ -2,14 +2,12 @@
 
 import { groupsOf, nameOfSet, numberOf, short, summaryOf, type Comparison, type Group, type Statistics } from './answer';
 import { escaped, histogramSvg, sparklineSvg } from './drawing';
-import { scriptedPage, type Shell } from '../page';
+import type { Content } from '../page';
 import { countedRanks } from '../ranks/sets';
 
-export function shell(shell: Shell): string {
-  return scriptedPage(shell, 'Compare across ranks', FORM);
-}
-
-const FORM = `<form id="ask">
+export const PAGE: Content = {
+  title: 'Compare across ranks',
+  body: `<form id="ask">
 <label class="wide">Expression <input id="expression" type="text" spellcheck="false" autocomplete="off" required></label>
 <label>Ranks <input id="ranks" type="text" spellcheck="false" autocomplete="off" placeholder="all"></label>
 <button type="submit">Compare</button>
@@ -20,7 +18,8 @@ const FORM = `<form id="ask">
 <div id="actions" role="toolbar" aria-label="What to do with the answer" hidden>
 <button type="button" id="export">Export as CSV…</button>
 <button type="button" id="group">Make group of outliers…</button>
-</div>`;
+</div>`,
+};
 
 export interface Shown {
   readonly summary: string;

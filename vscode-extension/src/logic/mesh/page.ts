@@ -1,18 +1,16 @@
 /** The page with the picture of the mesh. All that comes from ranks is escaped. Pure. */
 
 import { escaped } from '../compare/drawing';
-import { scriptedPage, type Shell } from '../page';
+import type { Content } from '../page';
 import { nameOf, placeOf } from '../ranks/labels';
 import { keyOf, severalGroups, type Row } from '../ranks/rows';
 import type { Layout, Line } from './layout';
 import type { Look, Painting } from './paint';
 import type { Waiting } from './waits';
 
-export function shell(shell: Shell): string {
-  return scriptedPage(shell, 'Mesh', FORM);
-}
-
-const FORM = `<form id="choose">
+export const PAGE: Content = {
+  title: 'Mesh',
+  body: `<form id="choose">
 <label>Colour <select id="colour"><option value="class">Location</option><option value="state">State</option><option value="value">Value</option></select></label>
 <label class="wide" id="of" hidden>of the expression <input id="expression" type="text" spellcheck="false" autocomplete="off"></label>
 <label id="along">Columns <select id="columns"></select></label>
@@ -24,7 +22,8 @@ const FORM = `<form id="choose">
 <button type="button" data-action="scope" disabled>Set Scope</button>
 <button type="button" data-action="name" disabled>New Group…</button>
 <button type="button" data-action="cast" disabled>Cast…</button>
-</div>`;
+</div>`,
+};
 
 export interface View {
   readonly layout: Layout;

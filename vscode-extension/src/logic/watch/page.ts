@@ -1,23 +1,22 @@
 /** The page of the Parallel Watch. All that comes from ranks is escaped. Pure. */
 
 import { escaped } from '../compare/drawing';
-import { scriptedPage, type Shell } from '../page';
+import type { Content } from '../page';
 import { countedRanks, type RankId } from '../ranks/sets';
 import { chartSvg } from './chart';
 import { focusValue, historyOf, pointsOf, sixDigits, valuesOf, type Having, type Watched } from './row';
 
-export function shell(shell: Shell): string {
-  return scriptedPage(shell, 'Parallel Watch', FORM);
-}
-
-const FORM = `<form id="add">
+export const PAGE: Content = {
+  title: 'Parallel Watch',
+  body: `<form id="add">
 <label class="wide">Add an expression <input id="expression" type="text" spellcheck="false" autocomplete="off" required></label>
 <label>Ranks <input id="ranks" type="text" spellcheck="false" autocomplete="off" placeholder="all"></label>
 <button type="submit">Add</button>
 <button type="button" id="export" class="second">Export as CSV…</button>
 </form>
 <p id="problem" role="alert" hidden></p>
-<p id="state" role="status"></p>`;
+<p id="state" role="status"></p>`,
+};
 
 /** The table; every element that does something has its row in `data-row`. */
 export function tableOf(watched: readonly Watched[], focus: RankId | undefined): string {
