@@ -24,11 +24,56 @@ REFUSED: Final = "These values are from the comparison before: loss in all ranks
 RELOADED: Final = "These values are from before the window was reloaded. No session is running now."
 
 
-async def test_the_outlier_is_gone_to_named_and_exported(
+async def test_expressions_are_followed_and_the_outlier_is_gone_to_named_and_exported(
     user: User, own_server: CodeServer, open_window: OpenWindow
 ) -> None:
+    """A page of expressions is evaluated at each stop, and is there again after a reload."""
+    window, run = await stopped(user, own_server, open_window, "dap-mux", "step >= 4")
+    await window.expand(VARIABLES, "Scope Locals")
+    row = window.page.locator(f'{VARIABLES} .monaco-list-row[aria-label^="loss, value"]')
+    await window.context_menu(row, "Parallel Watch")
+    page = await window.webview("#watched")
+    await window.becomes(lambda: _watched(page), lambda rows: len(rows) == 1, "one expression")
+    await page.locator("#expression").fill("step")
+    await page.locator("#expression").press("Enter")
+    await window.becomes(lambda: _watched(page), lambda rows: "{all (4)} 4" in str(rows), "step")
+    assert "⚠" not in str(await _watched(page))
+
+    await window.control("continue")
+    await stand(run, "stopped", "stopped", "stopped", "stopped")
+    await window.becomes(lambda: _watched(page), lambda rows: "⚠ {2} 340268" in str(rows), "odd")
+    charts = page.locator('svg[aria-label^="Values at the last 2 stops"]')
+    await window.becomes(charts.count, lambda seen: seen == 2, "the last stops of both")
+    assert await page.locator(".changed").count() == 2
+    assert await page.locator('svg[aria-label*="outliers 2: 340268"]').count() == 1
+    assert await page.locator("th[scope=row]").all_inner_texts() == ["loss", "step"]
+    await _the_outlier_in_compare(user, window)
+
+    await window.command("Ranks: Parallel Watch")
+    page = await window.webview("#watched")
+    outlier = page.locator(".far .go")
+    await outlier.focus()
+    await outlier.press("Enter")
+    await window.becomes(lambda: window.rows(VARIABLES), _is_rank_2, "the variables of rank 2")
+    await window.becomes(
+        page.locator("thead").inner_text, lambda head: "Rank 2" in head, "the page has gone, too"
+    )
+    await page.locator("#export").click()
+    table = user.folder / "parallel-watch.csv"
+    await _save(window, "Export the values of all ranks", table)
+    await until(lambda: len(_lines(table)) == 9, within=LIMIT, what="a head and two times four")
+
+    await window.leave()
+    async with window.page.expect_navigation():
+        await window.command("Developer: Reload Window")
+    await window.loaded()
+    page = await window.webview("#watched")
+    names = page.locator("th[scope=row]").all_inner_texts
+    await window.becomes(names, lambda seen: seen == ["loss", "step"], "the same expressions")
+
+
+async def _the_outlier_in_compare(user: User, window: Window) -> None:
     """Its row is the first, and its link is for the mouse as for the keyboard."""
-    window, _ = await stopped(user, own_server, open_window, "dap-mux", "step == 5")
     await window.becomes(lambda: _locals(window), _is_marked, "loss differs in rank 2")
     await window.page.locator(".view-line", has_text="loss ≠ {2} 340268").first.wait_for()
     page = await compare_loss(window)
@@ -107,51 +152,6 @@ async def test_values_that_are_not_of_now_are_said_to_be_old(
     await window.loaded()
     page = await window.webview("#groups")
     await window.becomes(lambda: _age(page), RELOADED.__eq__, "said to be of an earlier window")
-
-
-async def test_expressions_are_followed_from_stop_to_stop(
-    user: User, own_server: CodeServer, open_window: OpenWindow
-) -> None:
-    """A page of expressions is evaluated at each stop, and is there again after a reload."""
-    window, run = await stopped(user, own_server, open_window, "dap-mux", "step >= 4")
-    await window.expand(VARIABLES, "Scope Locals")
-    row = window.page.locator(f'{VARIABLES} .monaco-list-row[aria-label^="loss, value"]')
-    await window.context_menu(row, "Parallel Watch")
-    page = await window.webview("#watched")
-    await window.becomes(lambda: _watched(page), lambda rows: len(rows) == 1, "one expression")
-    await page.locator("#expression").fill("step")
-    await page.locator("#expression").press("Enter")
-    await window.becomes(lambda: _watched(page), lambda rows: "{all (4)} 4" in str(rows), "step")
-    assert "⚠" not in str(await _watched(page))
-
-    await window.control("continue")
-    await stand(run, "stopped", "stopped", "stopped", "stopped")
-    await window.becomes(lambda: _watched(page), lambda rows: "⚠ {2} 340268" in str(rows), "odd")
-    charts = page.locator('svg[aria-label^="Values at the last 2 stops"]')
-    await window.becomes(charts.count, lambda seen: seen == 2, "the last stops of both")
-    assert await page.locator(".changed").count() == 2
-    assert await page.locator('svg[aria-label*="outliers 2: 340268"]').count() == 1
-    assert await page.locator("th[scope=row]").all_inner_texts() == ["loss", "step"]
-
-    outlier = page.locator(".far .go")
-    await outlier.focus()
-    await outlier.press("Enter")
-    await window.becomes(lambda: window.rows(VARIABLES), _is_rank_2, "the variables of rank 2")
-    await window.becomes(
-        page.locator("thead").inner_text, lambda head: "Rank 2" in head, "the page has gone, too"
-    )
-    await page.locator("#export").click()
-    table = user.folder / "parallel-watch.csv"
-    await _save(window, "Export the values of all ranks", table)
-    await until(lambda: len(_lines(table)) == 9, within=LIMIT, what="a head and two times four")
-
-    await window.leave()
-    async with window.page.expect_navigation():
-        await window.command("Developer: Reload Window")
-    await window.loaded()
-    page = await window.webview("#watched")
-    names = page.locator("th[scope=row]").all_inner_texts
-    await window.becomes(names, lambda seen: seen == ["loss", "step"], "the same expressions")
 
 
 async def _watched(page: Frame) -> list[str]:
