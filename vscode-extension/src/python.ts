@@ -10,6 +10,7 @@ import { log } from './log';
 import { candidates, type Command, installPython } from './logic/adapterCommand';
 
 const PROBE_TIMEOUT_MS = 20_000; // a cold Python on a slow network disk
+const MAX_OUTPUT_BYTES = 64 * 1024 * 1024; // all pods of a namespace
 const execute = promisify(execFile);
 
 /** The part of the Python extension's API that we use. */
@@ -22,10 +23,9 @@ export async function findDapMux(
   folder: vscode.WorkspaceFolder | undefined,
   attribute?: unknown,
 ): Promise<Command | undefined> {
-  const tried = await commands(folder, attribute);
-  for (const command of tried) if (await runsDapMux(command, folder)) return command;
-  void offerToInstall(tried);
-  return undefined;
+  const found = await lookForDapMux(folder, attribute);
+  if (!found) void offerToInstall(await pythonToInstallInto(folder, attribute));
+  return found;
 }
 
 /** The same without an offer to install it. */
@@ -45,7 +45,7 @@ export async function run(
   timeoutMs = PROBE_TIMEOUT_MS,
 ): Promise<string> {
   const [program, ...first] = command;
-  const options = { timeout: timeoutMs, ...(folder ? { cwd: folder.uri.fsPath } : {}) };
+  const options = { timeout: timeoutMs, maxBuffer: MAX_OUTPUT_BYTES, ...(folder ? { cwd: folder.uri.fsPath } : {}) };
   const running = execute(program, [...first, ...args], options);
   running.child.stdin?.end();
   return (await running).stdout;
@@ -101,13 +101,12 @@ function fromFolder(folder?: vscode.WorkspaceFolder): string | undefined {
 }
 
 /** The Python into which dap-mux is installed: the first in which it is looked for. */
-export async function pythonToInstallInto(folder?: vscode.WorkspaceFolder): Promise<string> {
-  return installPython(await commands(folder));
+export async function pythonToInstallInto(folder?: vscode.WorkspaceFolder, attribute?: unknown): Promise<string> {
+  return installPython(await commands(folder, attribute));
 }
 
 /** Installs only with the user's consent. */
-async function offerToInstall(tried: readonly Command[]): Promise<void> {
-  const python = installPython(tried);
+async function offerToInstall(python: string): Promise<void> {
   const install = vscode.l10n.t('Install in a Terminal');
   const chosen = await vscode.window.showErrorMessage(
     vscode.l10n.t(

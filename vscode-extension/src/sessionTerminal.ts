@@ -1,14 +1,12 @@
 /** The terminal of this window in which a session's job runs. */
 
-import { execFile } from 'node:child_process';
-import { promisify } from 'node:util';
 import * as vscode from 'vscode';
 import { locateAdapter } from './logic/adapterLocation';
 import { isAt } from './logic/sessions';
+import { run } from './python';
 import { runningSessions } from './runningSessions';
 
 const MAX_ANCESTORS = 32;
-const execute = promisify(execFile);
 
 /** Undefined for a session that runs elsewhere, and for one that this window has launched. */
 export async function terminalOf(session: vscode.DebugSession): Promise<vscode.Terminal | undefined> {
@@ -33,7 +31,7 @@ async function terminalAbove(process: number): Promise<vscode.Terminal | undefin
 
 async function parentOf(pid: number): Promise<number | undefined> {
   try {
-    return Number((await execute('ps', ['-o', 'ppid=', '-p', String(pid)])).stdout);
+    return Number(await run(['ps'], ['-o', 'ppid=', '-p', String(pid)]));
   } catch {
     return undefined; // it has ended, or there is no such tool
   }

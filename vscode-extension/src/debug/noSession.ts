@@ -29,7 +29,7 @@ export async function offerOthers(folder: Folder, configuration: vscode.DebugCon
   const choices: Choice[] = [
     ...offers.map((session) => ({
       title: vscode.l10n.t('Attach to {0}', session.port),
-      run: () => attach(folder, configuration, session),
+      run: () => vscode.debug.startDebugging(folder, { ...configuration, connect: connectOf(session) }),
     })),
     {
       title: vscode.l10n.t('Start Ranks of This File'),
@@ -42,10 +42,6 @@ export async function offerOthers(folder: Folder, configuration: vscode.DebugCon
   const detail = [...running, wait].join('\n');
   const message = vscode.l10n.t('{0}: no session is listening on {1}.', configuration.name, address);
   await (await vscode.window.showErrorMessage(message, { modal: true, detail }, ...choices))?.run();
-}
-
-function attach(folder: Folder, configuration: vscode.DebugConfiguration, session: RunningSession): Thenable<boolean> {
-  return vscode.debug.startDebugging(folder, { ...configuration, connect: connectOf(session) });
 }
 
 async function waitAndAttach(

@@ -1,7 +1,5 @@
 /** Lets the user pick a namespace and a pod, with oc or kubectl, if a configuration names none. */
 
-import { execFile } from 'node:child_process';
-import { promisify } from 'node:util';
 import * as vscode from 'vscode';
 import { NotReadyError } from '../logic/adapterLocation';
 import {
@@ -18,10 +16,9 @@ import {
   podItems,
   toolsFor,
 } from '../logic/pods';
+import { run } from '../python';
 
 const TOOL_TIMEOUT_MS = 30_000; // a login by browser or plugin takes time
-const MAX_OUTPUT_BYTES = 64 * 1024 * 1024; // all pods of a namespace
-const execute = promisify(execFile);
 
 /** The error message of a tool that failed. */
 class ToolError extends Error {}
@@ -47,7 +44,7 @@ export async function completeCluster(cluster: unknown): Promise<unknown> {
 async function findTool(tools: readonly string[]): Promise<string> {
   for (const tool of tools) {
     try {
-      await execute(tool, ['version', '--client'], { timeout: TOOL_TIMEOUT_MS });
+      await run([tool], ['version', '--client'], undefined, TOOL_TIMEOUT_MS);
       return tool;
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') return tool; // installed; its own error will say more
@@ -60,7 +57,7 @@ async function pickNamespace(tool: string, open: OpenCluster): Promise<string | 
   const names = await namespaces(tool, open);
   const ignoreFocusOut = true;
   if (!names) {
-    const value = (await run(tool, currentNamespaceArgs(open))).trim();
+    const value = (await ask(tool, currentNamespaceArgs(open))).trim();
     const prompt = vscode.l10n.t('You may not list the namespaces of this cluster. Enter the namespace of the job.');
     return vscode.window.showInputBox({ title: vscode.l10n.t('Namespace'), prompt, value, ignoreFocusOut });
   }
@@ -74,7 +71,7 @@ async function pickNamespace(tool: string, open: OpenCluster): Promise<string | 
 /** Undefined if the user may not list them. */
 async function namespaces(tool: string, open: OpenCluster): Promise<string[] | undefined> {
   try {
-    return namesOf(await run(tool, listNamespacesArgs(tool, open)));
+    return namesOf(await ask(tool, listNamespacesArgs(tool, open)));
   } catch (error) {
     if (error instanceof ToolError && isForbidden(error.message)) return undefined;
     throw error;
@@ -82,7 +79,7 @@ async function namespaces(tool: string, open: OpenCluster): Promise<string[] | u
 }
 
 async function pickPod(tool: string, open: OpenCluster): Promise<PodItem | undefined> {
-  const items = podItems(await run(tool, listPodsArgs(open)));
+  const items = podItems(await ask(tool, listPodsArgs(open)));
   if (!items.length) {
     throw new NotReadyError(
       vscode.l10n.t('no pod is running in {0}: start the job, then try again', String(open.namespace)),
@@ -93,11 +90,9 @@ async function pickPod(tool: string, open: OpenCluster): Promise<PodItem | undef
   return vscode.window.showQuickPick(items, { title, placeHolder, matchOnDescription: true, ignoreFocusOut: true });
 }
 
-async function run(tool: string, args: string[]): Promise<string> {
+async function ask(tool: string, args: string[]): Promise<string> {
   try {
-    const running = execute(tool, args, { timeout: TOOL_TIMEOUT_MS, maxBuffer: MAX_OUTPUT_BYTES });
-    running.child.stdin?.end();
-    return (await running).stdout;
+    return await run([tool], args, undefined, TOOL_TIMEOUT_MS);
   } catch (error) {
     const { stderr = '', message } = error as { stderr?: string; message: string };
     throw new ToolError(stderr.trim() ? stderr : message);

@@ -95,14 +95,11 @@ export class WatchPanel extends ScriptedPanel<FromPage, ToPage> {
     return true;
   }
 
-  private get kept(): Kept {
-    return { expressions: this.watched.map(({ expression }) => expression), ranks: this.ranks };
-  }
-
   private post(): void {
     const session = this.sessions.current;
     const state = session ? '' : vscode.l10n.t('No session is running: these values are from the last stop.');
-    this.send({ type: 'show', html: tableOf(this.watched, this.focus), state, kept: this.kept });
+    const kept = { expressions: this.watched.map(({ expression }) => expression), ranks: this.ranks };
+    this.send({ type: 'show', html: tableOf(this.watched, this.focus), state, kept });
   }
 
   protected override fail(message: string): void {
