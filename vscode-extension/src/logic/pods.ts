@@ -1,6 +1,7 @@
 /** Choosing a pod when the attribute `cluster` does not name one. Pure. */
 
 import { type Attributes, NotReadyError } from './adapterLocation';
+import { groupedBy } from './grouped';
 
 /** A cluster whose pod is still to be chosen. `kind` says which tool is preferred. */
 export interface OpenCluster extends Record<string, unknown> {
@@ -75,16 +76,11 @@ interface Pod {
 export function podItems(printed: string): PodItem[] {
   const pods = (JSON.parse(printed) as { items: Pod[] }).items;
   const alive = pods.filter(({ status }) => status?.phase === 'Running' || status?.phase === 'Pending');
-  const jobs = new Map<string, Pod[]>();
-  for (const pod of alive) {
-    const job = jobOf(pod);
-    if (job) jobs.set(job, [...(jobs.get(job) ?? []), pod]);
-  }
-  const whole = [...jobs].filter(([, members]) => members.length > 1);
+  const whole = [...groupedBy(alive, jobOf)].flatMap(([job, { length }]) => (job && length > 1 ? [{ job, length }] : []));
   return [
-    ...whole.map(([job, members]) => ({
+    ...whole.map(({ job, length }) => ({
       label: job,
-      description: `all its ${members.length} pods`,
+      description: `all its ${length} pods`,
       attributes: { job: job.replace(/^job\//, '') },
     })),
     ...[...alive].sort(runningFirst).map(({ metadata: { name }, status }) => ({

@@ -1,5 +1,6 @@
 /** Ranks that are in the same state at the same place. Pure. */
 
+import { groupedBy } from '../grouped';
 import { isDead } from './deaths';
 import { STATES, type Row } from './rows';
 
@@ -17,14 +18,7 @@ export interface RankClass {
 }
 
 export function classesOf(rows: readonly Row[]): RankClass[] {
-  const classes = new Map<string, Row[]>();
-  for (const row of rows) {
-    const key = classKey(row);
-    const members = classes.get(key);
-    if (members) members.push(row);
-    else classes.set(key, [row]);
-  }
-  return [...classes].map(([key, members]) => classFrom(key, members)).sort(byImportance);
+  return [...groupedBy(rows, classKey)].map(([key, members]) => classFrom(key, members)).sort(byImportance);
 }
 
 /** The same for all ranks of a class, and for as long as these stay where they are. */
@@ -81,10 +75,5 @@ const BUNDLE = 32;
 /** The ranks of a long list, in bundles: 0-31, 32-63 and so on; of a short one each by itself. */
 export function bundlesOf(rows: readonly Row[]): (readonly Row[])[] {
   if (rows.length <= MOST_UNBUNDLED) return rows.map((row) => [row]);
-  const bundles = new Map<number, Row[]>();
-  for (const row of rows) {
-    const number = Math.floor(row.rank / BUNDLE);
-    bundles.set(number, [...(bundles.get(number) ?? []), row]);
-  }
-  return [...bundles.values()];
+  return [...groupedBy(rows, ({ rank }) => Math.floor(rank / BUNDLE)).values()];
 }

@@ -23,12 +23,10 @@ export interface Row {
   readonly coords: Readonly<Record<string, number>> | null;
   readonly host: string | null;
   readonly pid: number | null;
-  readonly endpoint: string | null;
   readonly state: string;
   readonly reason: string | null;
   readonly thread: string | null;
   readonly function: string | null;
-  readonly module: string | null;
   readonly path: string | null;
   readonly line: number | null;
   readonly threadId: number;

@@ -1,5 +1,6 @@
 /** Rank sets as text (docs/rank-sets.md): folding, unfolding, and the spelling with `ranks(...)`. Pure. */
 
+import { groupedBy } from '../grouped';
 import { severalGroups, type Row } from './rows';
 
 export interface RankId {
@@ -29,13 +30,8 @@ function sorted(numbers: Iterable<number>): number[] {
 }
 
 function byGroup(ids: Iterable<RankId>): [string, number[]][] {
-  const groups = new Map<string, number[]>();
-  for (const { group, rank } of ids) {
-    const numbers = groups.get(group);
-    if (numbers) numbers.push(rank);
-    else groups.set(group, [rank]);
-  }
-  return [...groups].sort(([one], [other]) => (one < other ? -1 : 1));
+  const groups = [...groupedBy(ids, ({ group }) => group)].sort(([one], [other]) => (one < other ? -1 : 1));
+  return groups.map(([group, members]) => [group, members.map(({ rank }) => rank)]);
 }
 
 /** A rank set for exactly these ranks; `named`: with their groups. */
