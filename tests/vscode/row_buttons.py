@@ -20,11 +20,11 @@ SOON: Final = 2000  # ms
 SWALLOWED: Final = 10.0  # s without an effect: the click was lost
 
 
-async def observer_of(run: Command) -> DapClient:
-    """A client that is told of every move of the ranks."""
+async def observer_of(run: Command, event: str = "ranks") -> DapClient:
+    """A client that is told of every move of the ranks, or of what else there is an event for."""
     client = await run.client("observer")
     await client.request("initialize", {"adapterID": "dap-mux"}, timeout=LIMIT)
-    await client.request("attach", {"role": "observer", "events": ["ranks"]}, timeout=LIMIT)
+    await client.request("attach", {"role": "observer", "events": [event]}, timeout=LIMIT)
     return client
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, Final
@@ -43,6 +44,24 @@ def configuration(user: User, port: int, **changed: Any) -> str:
     (user.folder / ".vscode").mkdir(exist_ok=True)
     (user.folder / ".vscode/launch.json").write_text(json.dumps(launch, indent=2), "utf-8")
     name: str = session["name"]
+    return name
+
+
+def launch_json(user: User, *configurations: dict[str, Any]) -> Path:
+    """Put a launch.json with these, of type `dap-mux`, where the user works."""
+    path = user.folder / ".vscode/launch.json"
+    path.parent.mkdir()
+    ours = [{"type": "dap-mux", **one} for one in configurations]
+    path.write_text(json.dumps({"version": "0.2.0", "configurations": ours}, indent=2), "utf-8")
+    return path
+
+
+def pointing_at(user: User, port: int) -> str:
+    """Put a configuration where the user works that points at this port, and return its name."""
+    connect = {"host": "localhost", "port": port}
+    name = "Remote Attach to Cluster"
+    one = {"name": name, "request": "attach", "connect": connect, "python": sys.executable}
+    launch_json(user, one)
     return name
 
 

@@ -8,11 +8,11 @@ from typing import Final
 
 import pytest
 
-from dap_mux.client import DapClient
 from tests.real.agents.agent import TRAIN, in_memory
-from tests.support.processes.commands import LIMIT, Command, User, line_of
+from tests.support.processes.commands import User, line_of
 from tests.support.processes.run_command import start
 from tests.vscode.code_server import CodeServer
+from tests.vscode.row_buttons import observer_of
 from tests.vscode.scene import IN_A_WINDOW, OpenWindow, configuration, stand
 
 pytestmark = IN_A_WINDOW
@@ -34,7 +34,7 @@ async def test_the_key_to_continue_takes_over_from_an_agent(
     await window.start(name)
     await window.shows("paused", "paused")
     await window.stands_at(line)
-    watch = await watcher(run)
+    watch = await observer_of(run, "lease")
     async with in_memory(user, monkeypatch) as agent:
         await agent.does("go", action="next", request_id="1", wait=25)
         await window.stands_at(line + 1)
@@ -57,11 +57,3 @@ async def test_the_key_to_continue_takes_over_from_an_agent(
         assert answer["lease"] == {"holder": "", "act": "", "lostTo": "vscode"}
     await watch.disconnect()
     await window.leave()
-
-
-async def watcher(run: Command) -> DapClient:
-    """A client that is told who drives."""
-    client = await run.client("watcher")
-    await client.request("initialize", {"adapterID": "dap-mux"}, timeout=LIMIT)
-    await client.request("attach", {"role": "observer", "events": ["lease"]}, timeout=LIMIT)
-    return client

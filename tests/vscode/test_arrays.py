@@ -52,9 +52,7 @@ async def in_arrays(
 
 async def viewer_of(window: Window, variable: str) -> Frame:
     """The page that the context menu of a variable opens."""
-    await window.expand(VARIABLES, "Scope Locals")
-    row = window.page.locator(f'{VARIABLES} .monaco-list-row[aria-label^="{variable}, value"]')
-    await window.context_menu(row, "Show Tensor or Array")
+    await window.variable_menu(variable, "Show Tensor or Array")
     page = await window.webview("#map")
     await page.locator("#shown").wait_for()
     return page

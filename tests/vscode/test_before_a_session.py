@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Final
 
 import pytest
@@ -10,7 +9,7 @@ import pytest
 from tests.support.processes.commands import User
 from tests.vscode.code_server import CodeServer
 from tests.vscode.editing import LIMIT
-from tests.vscode.scene import EXAMPLE, IN_A_WINDOW, OpenWindow
+from tests.vscode.scene import EXAMPLE, IN_A_WINDOW, OpenWindow, launch_json
 from tests.vscode.terminal import rank_processes
 from tests.vscode.workbench import RANKS, Window
 
@@ -23,13 +22,11 @@ async def test_the_views_are_there_and_what_is_wrong_is_said(
 ) -> None:
     """Nobody listens where one configuration points; the Python of the other is nowhere."""
     connect = {"host": "localhost", "port": free_port}
-    nobody = {"name": "Nobody", "type": "dap-mux", "request": "attach", "connect": connect}
     python = str(user.folder / "bin" / "python")
-    nowhere = {"name": "Nowhere", "type": "dap-mux", "request": "launch", "program": EXAMPLE}
-    configurations = [nobody, {**nowhere, "python": python}]
-    (user.folder / ".vscode").mkdir()
-    (user.folder / ".vscode/launch.json").write_text(
-        json.dumps({"version": "0.2.0", "configurations": configurations}), "utf-8"
+    launch_json(
+        user,
+        {"name": "Nobody", "request": "attach", "connect": connect},
+        {"name": "Nowhere", "request": "launch", "program": EXAMPLE, "python": python},
     )
     window = await open_window(own_server)
     await window.command("View: Show Run and Debug")

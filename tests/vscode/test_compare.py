@@ -29,9 +29,7 @@ async def test_expressions_are_followed_and_the_outlier_is_gone_to_named_and_exp
 ) -> None:
     """A page of expressions is evaluated at each stop, and is there again after a reload."""
     window, run = await stopped(user, own_server, open_window, "dap-mux", "step >= 4")
-    await window.expand(VARIABLES, "Scope Locals")
-    row = window.page.locator(f'{VARIABLES} .monaco-list-row[aria-label^="loss, value"]')
-    await window.context_menu(row, "Parallel Watch")
+    await window.variable_menu("loss", "Parallel Watch")
     page = await window.webview("#watched")
     await window.becomes(lambda: _watched(page), lambda rows: len(rows) == 1, "one expression")
     await page.locator("#expression").fill("step")
@@ -171,9 +169,7 @@ def _is_marked(rows: list[Row]) -> bool:
 
 async def compare_loss(window: Window) -> Frame:
     """The page that the context menu of a variable opens."""
-    await window.expand(VARIABLES, "Scope Locals")
-    row = window.page.locator(f'{VARIABLES} .monaco-list-row[aria-label^="loss, value"]')
-    await window.context_menu(row, "Compare Across Ranks")
+    await window.variable_menu("loss", "Compare Across Ranks")
     return await window.webview("#groups")
 
 

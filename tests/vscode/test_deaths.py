@@ -10,7 +10,7 @@ from typing import Final
 import pytest
 from playwright.async_api import Locator
 
-from dap_mux.client import DapClient
+from tests.real.driving import observing
 from tests.support.processes.commands import LIMIT, Command, User, listed
 from tests.vscode.code_server import CodeServer
 from tests.vscode.scene import EXAMPLE, IN_A_WINDOW, REDUCE, OpenWindow, stopped
@@ -69,9 +69,7 @@ async def test_a_job_in_a_terminal_is_debugged_in_its_window_and_has_its_log_the
 
 
 async def _pid(run: Command, rank: int) -> int:
-    client: DapClient = await run.client("onlooker")
-    await client.request("initialize", {"adapterID": "dap-mux"}, timeout=LIMIT)
-    await client.request("attach", {"role": "observer"}, timeout=LIMIT)
+    client = await observing(run, "onlooker")
     pid: int = (await listed(client, "state", *["stopped"] * 4))[rank]["pid"]
     await client.disconnect()
     return pid

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
-import sys
-from typing import Any, Final
+from typing import Final
 
 import pytest
 
@@ -16,14 +14,13 @@ from tests.support.processes.run_command import start
 from tests.vscode.code_server import CodeServer
 from tests.vscode.editing import LIMIT
 from tests.vscode.keyboard import DIALOG, TOAST, Keyboard
-from tests.vscode.scene import EXAMPLE, IN_A_WINDOW, REDUCE, OpenWindow, example_line
+from tests.vscode.scene import EXAMPLE, IN_A_WINDOW, REDUCE, OpenWindow, example_line, pointing_at
 from tests.vscode.terminal import rank_processes, run_to_their_end
 from tests.vscode.workbench import CONSOLE, RANKS, VARIABLES
 
 pytestmark = [*IN_A_WINDOW, pytest.mark.heavy]
 NORM: Final = example_line("grad_norm = math.hypot")
 OUTPUT: Final = ".output-view .view-lines"
-REMOTE: Final = "Remote Attach to Cluster"
 WRONG: Final = "340268"  # what rank 2 has for a loss
 
 
@@ -222,7 +219,7 @@ async def test_the_first_minutes(
     user: User, own_server: CodeServer, open_window: OpenWindow, free_port: int, quiet: None
 ) -> None:
     """The walkthrough's buttons, and what is offered where nothing listens."""
-    _configure(user, free_port)
+    pointing_at(user, free_port)
     window = await open_window(own_server)
     keys = Keyboard(window)
     await window.open_file(EXAMPLE, 1)
@@ -272,17 +269,6 @@ async def _nothing_listens(keys: Keyboard) -> None:
     await keys.press_in_toast("Waiting for a session", "Cancel")
     waiting = keys.page.locator(TOAST, has_text="Waiting for a session")
     await waiting.wait_for(state="hidden")
-
-
-def _configure(user: User, port: int) -> None:
-    """Put a configuration where the user works, with a port on which nothing listens."""
-    connect: dict[str, Any] = {"host": "localhost", "port": port}
-    one = {"name": REMOTE, "type": "dap-mux", "request": "attach", "connect": connect}
-    (user.folder / ".vscode").mkdir()
-    (user.folder / ".vscode/launch.json").write_text(
-        json.dumps({"version": "0.2.0", "configurations": [{**one, "python": sys.executable}]}),
-        "utf-8",
-    )
 
 
 async def _says(keys: Keyboard, text: str) -> None:

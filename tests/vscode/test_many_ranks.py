@@ -99,10 +99,8 @@ async def _stop(user: User, window: Window, count: int, view: str, rows: Sequenc
 
 async def _quiet(window: Window, running: Session) -> None:
     """Wait until VS Code has asked nothing more for a while."""
-    counts: list[int] = []
 
-    async def look() -> list[int]:
-        counts.append(len(running.engine.asked))
-        return counts[-20:]
+    async def asked() -> int:
+        return len(running.engine.asked)
 
-    await window.becomes(look, lambda last: len(last) == 20 and len({*last}) == 1, "quiet")
+    await window.quiet(asked)

@@ -76,11 +76,8 @@ async def _stop(window: Window, job: FakeJob, number: int) -> None:
 
 async def _count(window: Window, grid: Frame) -> tuple[int, int]:
     """Elements of the window and of the page, once nothing is drawn any more."""
-    seen: list[tuple[int, int]] = []
 
-    async def look() -> list[tuple[int, int]]:
-        seen.append((await window.page.evaluate(ELEMENTS), await grid.evaluate(ELEMENTS)))
-        return seen[-10:]
+    async def look() -> tuple[int, int]:
+        return await window.page.evaluate(ELEMENTS), await grid.evaluate(ELEMENTS)
 
-    last = await window.becomes(look, lambda some: len(some) == 10 and len({*some}) == 1, "quiet")
-    return last[-1]
+    return await window.quiet(look, 10)

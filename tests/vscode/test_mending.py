@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import shutil
-from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pytest
 
@@ -14,7 +12,7 @@ from tests.support.processes.proc_net import free_ports
 from tests.support.processes.run_command import start
 from tests.vscode.code_server import CodeServer
 from tests.vscode.editing import LIMIT
-from tests.vscode.scene import EXAMPLE, IN_A_WINDOW, REDUCE, OpenWindow, mappings
+from tests.vscode.scene import EXAMPLE, IN_A_WINDOW, REDUCE, OpenWindow, launch_json, mappings
 
 pytestmark = [*IN_A_WINDOW, pytest.mark.heavy]
 NAME: Final = "Ranks"
@@ -31,14 +29,9 @@ async def test_a_mapping_that_does_not_fit_is_mended_in_launch_json(
     shutil.copytree(user.folder / "examples", node / "examples")
     wrong = {"localRoot": "${workspaceFolder}", "remoteRoot": "/nowhere"}
     for_long = ["--steps", "1000000"]  # no breakpoint holds it, and a person takes their time
-    launch = launch_json(
-        user,
-        program=str(node / EXAMPLE),
-        args=for_long,
-        cwd=str(node),
-        nproc=2,
-        pathMappings=[wrong],
-    )
+    where = {"program": str(node / EXAMPLE), "cwd": str(node), "pathMappings": [wrong]}
+    ranks = {"args": for_long, "nproc": 2, "basePort": free_ports(4)}
+    launch = launch_json(user, {"name": NAME, "request": "launch", **where, **ranks})
     window = await open_window(own_server)
     await window.toggle_breakpoint(EXAMPLE, REDUCE)
     await window.start(NAME)
@@ -47,13 +40,3 @@ async def test_a_mapping_that_does_not_fit_is_mended_in_launch_json(
 
     right = {"localRoot": "${workspaceFolder}", "remoteRoot": str(node)}
     await window.quick_fix(EXAMPLE, REDUCE, "path mapping", lambda: right in mappings(launch))
-
-
-def launch_json(user: User, **attributes: Any) -> Path:
-    """Write one configuration of type `dap-mux` that starts ranks; return its file."""
-    one = {"name": NAME, "type": "dap-mux", "request": "launch", **attributes}
-    one["basePort"] = free_ports(2 * attributes["nproc"])
-    path = user.folder / ".vscode" / "launch.json"
-    path.parent.mkdir()
-    path.write_text(json.dumps({"version": "0.2.0", "configurations": [one]}, indent=2), "utf-8")
-    return path

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 from typing import Final
@@ -13,7 +12,7 @@ from playwright.async_api import Locator
 from tests.support.processes.commands import User
 from tests.vscode.code_server import CodeServer
 from tests.vscode.editing import LIMIT
-from tests.vscode.scene import EXAMPLE, IN_A_WINDOW, REDUCE, OpenWindow
+from tests.vscode.scene import EXAMPLE, IN_A_WINDOW, REDUCE, OpenWindow, pointing_at
 from tests.vscode.terminal import RUN, in_terminal, run_to_their_end
 from tests.vscode.workbench import CALL_STACK, Window
 
@@ -25,7 +24,7 @@ NAME: Final = "Remote Attach to Cluster"
 async def test_a_session_on_another_port_is_offered(
     user: User, own_server: CodeServer, open_window: OpenWindow, free_port: int
 ) -> None:
-    _configure(user, free_port)
+    pointing_at(user, free_port)
     window = await open_window(own_server)
     await window.toggle_breakpoint(EXAMPLE, REDUCE)
     await in_terminal(window, RUN)
@@ -40,7 +39,7 @@ async def test_ranks_can_be_started_instead_or_a_session_waited_for_and_joined_o
 ) -> None:
     """Also where it announces itself to the window: it has one client then, not two."""
     own_server.settings()  # announcements are on
-    _configure(user, free_port)
+    pointing_at(user, free_port)
     window = await open_window(own_server)
     await window.toggle_breakpoint(EXAMPLE, REDUCE)
     await window.extension()
@@ -81,14 +80,3 @@ async def _refused(window: Window, port: int, offer: re.Pattern[str] | None = No
         if offer is None or await dialog.get_by_role("button", name=offer).count():
             return dialog
         await dialog.get_by_role("button", name="Cancel").click()
-
-
-def _configure(user: User, port: int) -> None:
-    """Put a configuration where the user works, with a port on which nothing listens."""
-    connect = {"host": "localhost", "port": port}
-    one = {"name": NAME, "type": "dap-mux", "request": "attach", "connect": connect}
-    (user.folder / ".vscode").mkdir()
-    (user.folder / ".vscode/launch.json").write_text(
-        json.dumps({"version": "0.2.0", "configurations": [{**one, "python": sys.executable}]}),
-        "utf-8",
-    )

@@ -1,8 +1,10 @@
-"""A report in a real VS Code: the stock type `debugpy`, sources nowhere on disk, steps back."""
+"""A report in a real VS Code: the stock type `debugpy`, sources nowhere on disk, steps back.
+
+A launch configuration that opens one is in `test_replay`.
+"""
 
 from __future__ import annotations
 
-import json
 from typing import Final
 
 import pytest
@@ -46,22 +48,3 @@ async def test_a_report_is_walked_through(
     await window.stands_at(6)
     await window.leave()
     assert opened.process.returncode is None
-
-
-async def test_a_launch_configuration_opens_a_report(
-    user: User, own_server: CodeServer, open_window: OpenWindow
-) -> None:
-    """The window starts what shows it, and that ends with the session."""
-    (user.folder / "report.dapmux").write_bytes(sample())
-    report = "${workspaceFolder}/report.dapmux"
-    one = {"name": "Report", "type": "dap-mux", "request": "launch", "report": report}
-    (user.folder / ".vscode").mkdir()
-    launch = {"version": "0.2.0", "configurations": [one]}
-    (user.folder / ".vscode/launch.json").write_text(json.dumps(launch), "utf-8")
-    window = await open_window(own_server)
-    await window.start("Report")
-    await window.stands_at(7)
-    await window.control("step-back")
-    await window.shows("paused", "paused", "paused", "running")
-    await window.stands_at(6)
-    await window.leave()

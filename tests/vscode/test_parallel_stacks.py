@@ -177,13 +177,11 @@ def _row(window: Window, label: str) -> Locator:
 
 async def _quiet(window: Window, count: Callable[[], int]) -> None:
     """Wait until the editor has asked nothing more for a while."""
-    counts: list[int] = []
 
-    async def look() -> list[int]:
-        counts.append(count())
-        return counts[-20:]
+    async def look() -> int:
+        return count()
 
-    await window.becomes(look, lambda last: len(last) == 20 and len({*last}) == 1, "quiet")
+    await window.quiet(look)
 
 
 async def _has_focus(window: Window, line: int) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Final
 
 import pytest
@@ -14,25 +13,28 @@ from tests.launchers.test_replay_ends import failed
 from tests.replay_score.rounds import FILE
 from tests.replay_score.rows import FAILURES, Failure
 from tests.support.processes.commands import User
+from tests.support.reports.sample import sample
 from tests.vscode.code_server import CodeServer
-from tests.vscode.scene import IN_A_WINDOW, OpenWindow, configuration
-from tests.vscode.workbench import CALL_STACK, VARIABLES
+from tests.vscode.scene import IN_A_WINDOW, OpenWindow, configuration, launch_json
+from tests.vscode.workbench import CALL_STACK, VARIABLES, Window
 
 pytestmark = [*IN_A_WINDOW, pytest.mark.heavy]
 LOCALS: Final = "Scope Locals"
 FAILS: Final = line(SCRIPT, "raise ValueError")
 
 
-async def test_a_launch_replays_a_rank_and_goes_back_to_the_call_before(
+async def test_a_launch_replays_a_rank_and_goes_back_or_opens_a_report(
     user: User, own_server: CodeServer, open_window: OpenWindow
 ) -> None:
     """It needs no launcher, and no program but what the file names."""
     await took(user, "fail")
-    file = "${workspaceFolder}/r2.rank"
-    one = {"name": "Replay", "type": "dap-mux", "request": "launch", "replay": file, "replayAt": 3}
-    (user.folder / ".vscode").mkdir()
-    launch = {"version": "0.2.0", "configurations": [one]}
-    (user.folder / ".vscode/launch.json").write_text(json.dumps(launch), "utf-8")
+    (user.folder / "report.dapmux").write_bytes(sample())
+    file, report = "${workspaceFolder}/r2.rank", "${workspaceFolder}/report.dapmux"
+    launch_json(
+        user,
+        {"name": "Replay", "request": "launch", "replay": file, "replayAt": 3},
+        {"name": "Report", "request": "launch", "report": report},
+    )
     window = await open_window(own_server)
     await window.toggle_breakpoint("train.py", ADDS)
     await window.start("Replay")
@@ -46,6 +48,17 @@ async def test_a_launch_replays_a_rank_and_goes_back_to_the_call_before(
     await window.has(VARIABLES, "number = 5", inside=[LOCALS])
     await window.control("continue")
     await window.stands_at(FAILS)
+    await window.leave()
+    await _opens_a_report(window)
+
+
+async def _opens_a_report(window: Window) -> None:
+    """The window starts what shows it, and that ends with the session."""
+    await window.start("Report")
+    await window.stands_at(7)
+    await window.control("step-back")
+    await window.shows("paused", "paused", "paused", "running")
+    await window.stands_at(6)
     await window.leave()
 
 

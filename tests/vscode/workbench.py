@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +18,7 @@ from typing import Final
 from playwright.async_api import Browser, Error, Frame, Locator, async_playwright
 from playwright.async_api import TimeoutError as Late
 
-from tests.vscode.editing import LIMIT, SOON, Editing
+from tests.vscode.editing import LIMIT, SOON, Editing, T
 from tests.vscode.scripts import PANES, ROWS, STOP_LINE, WATCH_ERRORS, WATCH_STOP_LINE
 
 CALL_STACK: Final = ".debug-call-stack"
@@ -317,6 +317,12 @@ class Window(Editing):
         await rows.first.wait_for()
         return [await row.inner_text() for row in await rows.all()]
 
+    async def variable_menu(self, variable: str, item: str) -> None:
+        """Choose an item of a local variable's menu."""
+        await self.expand(VARIABLES, "Scope Locals")
+        row = self.page.locator(f'{VARIABLES} .monaco-list-row[aria-label^="{variable}, value"]')
+        await self.context_menu(row, item)
+
     async def webview(self, part: str) -> Frame:
         """The page inside the window, once it has this part."""
 
@@ -325,6 +331,19 @@ class Window(Editing):
 
         (frame,) = await self.becomes(look, lambda found: len(found) == 1, f"a page with {part}")
         return frame
+
+    async def quiet(self, look: Callable[[], Awaitable[T]], times: int = 20) -> T:
+        """Wait until so many looks in a row have seen the same, and return that."""
+        seen: list[T] = []
+
+        async def again() -> list[T]:
+            seen.append(await look())
+            return seen[-times:]
+
+        def same(last: list[T]) -> bool:
+            return len(last) == times and all(one == last[0] for one in last)
+
+        return (await self.becomes(again, same, "quiet"))[-1]
 
     # The end, and what to look at when it was not a good one
 
