@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Final, Literal
@@ -75,22 +75,18 @@ def _said_to_be_equal(by_rank: dict[int, RankTrace], *, refuses: bool) -> Diverg
 
     Raises DapMuxError for one that has no value in any rank, if it `refuses` that.
     """
-    steps = {
-        rank: {line.number: line for line in trace.lines if isinstance(line, Step)}
-        for rank, trace in by_rank.items()
-    }
-    texts = {text for each in steps.values() for step in each.values() for text in step.failed}
+    steps: dict[int, dict[int, Step]] = defaultdict(dict)
+    failed: dict[str, tuple[int, Step]] = {}
+    for rank, trace in by_rank.items():
+        for line in (trace.lines[at] for at in trace.steps):
+            assert isinstance(line, Step)
+            steps[line.number][rank] = line
+            failed = {**dict.fromkeys(line.failed, (rank, line)), **failed}
     known = {text for each in steps.values() for step in each.values() for text in step.equal}
-    for text in sorted(texts - known) if refuses else ():
-        rank, step = next(
-            (rank, step)
-            for rank, each in steps.items()
-            for step in each.values()
-            if text in step.failed
-        )
+    for text in sorted(failed.keys() - known) if refuses else ():
+        rank, step = failed[text]
         raise DapMuxError(f"--equal {text}: {step.failed[text]} (rank {rank}, at {step.place})")
-    for number in sorted({number for each in steps.values() for number in each} if known else ()):
-        there = {rank: each[number] for rank, each in steps.items() if number in each}
+    for number, there in sorted(steps.items()) if known else ():
         for text in sorted(known):
             values = {
                 rank: step.equal.get(text) or step.failed.get(text, "")
@@ -152,14 +148,8 @@ def _first(by_rank: dict[int, RankTrace], name: str, ranks: Sequence[int]) -> in
     return None
 
 
-def _classes(
-    by_rank: dict[int, RankTrace], name: str, ranks: Sequence[int], at: int
-) -> tuple[list[int], list[int]]:
-    """Return the ranks of the majority, and the others; rank 0's where none has it."""
-    return _parted({rank: _values(by_rank[rank], name, at) for rank in ranks})
-
-
 def _parted(values: Mapping[int, str | None]) -> tuple[list[int], list[int]]:
+    """Return the ranks of the majority, and the others; rank 0's where none has it."""
     known = {rank: value for rank, value in values.items() if value}
     counts = Counter(known.values())
     usual = max(counts, default="", key=lambda value: (counts[value], value == known[min(known)]))
@@ -172,7 +162,7 @@ def _parted(values: Mapping[int, str | None]) -> tuple[list[int], list[int]]:
 def _judged(sets: Replicas, name: str, ranks: Sequence[int], at: int) -> tuple[int, Divergence]:
     """Return what has made these ranks differ, and the line it begins at, to order by."""
     by_rank = sets.by_rank
-    usual, other = _classes(by_rank, name, ranks, at)
+    usual, other = _parted({rank: _values(by_rank[rank], name, at) for rank in ranks})
     a, b = by_rank[usual[0]], by_rank[other[0]]
     case = _Case(a, b, name, at, usual, other, sets)
     if at == 0:
@@ -205,11 +195,11 @@ class _Case:
 
     def start(self) -> tuple[int, Divergence]:
         """The parameters are not equal before the first step."""
-        found = self._roots("before", (self.mine.at, self.others.at))
-        calls = [root for root in found if root.what in ("group", "call")]
+        found = self._roots("before")
+        call = _first_of(found, "group", "call")
         text = f"{self.name} differs before its first step, though its gradients are kept equal"
-        if calls:
-            return self._said("start", text, "", calls[:1], [], step=None)
+        if call is not None:
+            return self._said("start", text, "", call, step=None)
         sent = self._sent_beside()
         order, divergence = self._entered(
             "start", text, self.mine.step.place, found, self.mine.step.number or None
@@ -221,7 +211,7 @@ class _Case:
 
     def between(self) -> tuple[int, Divergence]:
         """It was changed since the last step, by something else than the optimizer."""
-        found = self._roots("before", (self.mine.at, self.others.at))
+        found = self._roots("before")
         before = self.a.updates[self.name][self.at - 1].step
         text = f"{self.name} differs by what is done with it between two steps"
         return self._entered("between", text, before.place, found, before.number)
@@ -244,14 +234,14 @@ class _Case:
 
     def update(self) -> tuple[int, Divergence]:
         """Gradients are equal: the update is not, or something else has written to it."""
-        found = self._roots("after", (self.mine.at, self.others.at))
+        found = self._roots("after")
         text = f"{self.name} differs after a step, though its gradient was equal"
         return self._entered("update", text, self.mine.step.place, found, self.mine.step.number)
 
     def gradient(self) -> tuple[int, Divergence]:
         """Its gradient is not equal: it has not been exchanged, or not with these ranks."""
-        found = self._roots("gradients", (self.mine.at, self.others.at))
-        calls = [root for root in found if root.what in ("group", "call")]
+        found = self._roots("gradients")
+        call = _first_of(found, "group", "call")
         late = [root for root in found if self._is_after_backward(root)]
         chance = [root for root in found if root.what == "random" and self._uses(root)]
         if self.sets.is_used_equally(self.name, self.a.rank, self.b.rank):
@@ -260,17 +250,17 @@ class _Case:
             trace.exchange(update, self.name)
             for trace, update in ((self.a, self.mine), (self.b, self.others))
         ]
-        if not calls and self._apart(*exchanges):
-            calls = [Root("group", exchanges[0], exchanges[1])]
-        if calls:
+        if call is None and self._apart(*exchanges):
+            call = Root("group", exchanges[0], exchanges[1])
+        if call is not None:
             text = f"{self.name} got its gradient from calls that are not the same"
-            return self._said("other-call", text, self._place(calls[0]), calls[:1], [])
+            return self._said("other-call", text, "", call)
         if late and None in exchanges:
             text = f"the gradient of {self.name} differs by what is done with it"
             return self._entered("gradient", text, "", late, self.mine.step.number)
         if chance and None in exchanges:
             text = f"the gradient of {self.name} differs by chance, in what was equal"
-            return self._said("gradient", text, "", chance[:1], [])
+            return self._said("gradient", text, "", chance[0])
         if None not in exchanges:
             text = f"the gradient of {self.name} differs, though it has been exchanged"
             line = self.a.lines[exchanges[0] or 0]
@@ -287,12 +277,12 @@ class _Case:
         """Name the line that computes otherwise, or where a rank's own value came in."""
         own = [root for root in found if root.what in ("own", "extra", "paths")]
         own += [root for root in found if root.what == "random" and self._uses(root)]
-        data = [root for root in found if root.what in ("random", "source")]
-        entry = [root for root in found if root.what == "entry"]
-        chosen = sorted(own, key=lambda root: root.at) or entry or data
-        order, divergence = self._said(kind, text, place, chosen[:1], [], step)
-        for root in (entry if own else data)[:1]:
-            divergence.also = self._place(root)
+        data, entry = _first_of(found, "random", "source"), _first_of(found, "entry")
+        first = min(own, key=lambda root: root.at, default=None)
+        order, divergence = self._said(kind, text, place, first or entry or data, step)
+        other = entry if own else data
+        if other is not None:
+            divergence.also = self._place(other)
         return order, divergence
 
     def _apart(self, at: int | None, other: int | None) -> bool:
@@ -324,11 +314,11 @@ class _Case:
         evidence = [f"gradients of others were exchanged at {beside}"] if beside else []
         evidence += [f"the gradient was computed at {made}"] if made else []
         place = beside or made or self.mine.step.place
-        own = [root for root in found if root.what in ("extra", "paths")]
-        order, divergence = self._said("not-exchanged", text, place, [], evidence)
-        divergence.also = made if beside else ""
-        if own and not beside:
-            divergence.also = self._place(own[0])
+        own = _first_of(found, "extra", "paths")
+        order, divergence = self._said("not-exchanged", text, place)
+        divergence.evidence, divergence.also = evidence, made if beside else ""
+        if own is not None and not beside:
+            divergence.also = self._place(own)
         return order, divergence
 
     def _maker_of_gradient(self) -> str:
@@ -361,16 +351,17 @@ class _Case:
 
     def _sent_beside(self) -> str:
         values = {*self.mine.step.before.values()} - {self.mine.step.before[self.name]}
-        calls = [call for _, call in self.a.calls(0, self.mine.at)]
+        calls = self.a.calls(0, self.mine.at)
         return next((call.place for call in calls if values & {*call.outputs}), "")
 
-    def _roots(self, what: str, until: tuple[int, int]) -> list[Root]:
-        values = [
-            getattr(update.step, what).get(self.name, "") for update in (self.mine, self.others)
-        ]
+    def _roots(self, what: str) -> list[Root]:
         if not self.a.has_operations:
             return []
-        return roots(self.a, self.b, (values[0], values[1]), until, self.name)
+        mine, others = (
+            getattr(update.step, what).get(self.name, "") for update in (self.mine, self.others)
+        )
+        until = self.mine.at, self.others.at
+        return roots(self.a, self.b, (mine, others), until, self.name)
 
     def _place(self, root: Root) -> str:
         """Where the user's line is: of the rank that differs, where both have one."""
@@ -388,17 +379,14 @@ class _Case:
         kind: Kind,
         text: str,
         place: str,
-        found: Sequence[Root],
-        evidence: list[str],
+        root: Root | None = None,
         step: int | None = -1,
     ) -> tuple[int, Divergence]:
         number = self.mine.step.number if step == -1 else step
         divergence = self._divergence(kind, text, place, number)
-        divergence.evidence = evidence
         order = self.mine.at
-        for root in found:
-            divergence.place = self._place(root)
-            divergence.evidence += [*self._evidence(root)]
+        if root is not None:
+            divergence.place, divergence.evidence = self._place(root), [*self._evidence(root)]
             order = root.at
         if not self.a.has_operations:
             divergence.next = LOCATE
@@ -429,6 +417,10 @@ class _Case:
             place = getattr(line, "place", "")
             uses = "uses a value from outside in " if root.what == "source" else ""
             yield f"rank {trace.rank}: {uses}{said} at {place}"
+
+
+def _first_of(found: Sequence[Root], *what: str) -> Root | None:
+    return next((root for root in found if root.what in what), None)
 
 
 def _is_less(one: dict[str, int], other: dict[str, int]) -> bool:

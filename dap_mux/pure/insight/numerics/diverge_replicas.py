@@ -41,7 +41,7 @@ class Replicas:
         self._routes = {
             rank
             for rank, trace in by_rank.items()
-            if any(isinstance(line, Call) and line.name in ROUTES for line in trace.lines)
+            if any(call.name in ROUTES for call in trace.calls())
         }
         self._uses = {rank: _uses_of(trace) for rank, trace in by_rank.items()}
         self.names = sorted({name for trace in by_rank.values() for name in trace.updates})
@@ -80,7 +80,7 @@ class Replicas:
     def left_out(self) -> Iterator[tuple[str, int, int]]:
         """Yield parameters that one rank updates and another does not, which exchanges it."""
         for name in self.names:
-            having = [rank for rank, trace in self.by_rank.items() if trace.updates.get(name)]
+            having = self._having(name)
             plain = name.partition("@")[0]
             for rank in {*self.by_rank} - {*having}:
                 if plain in self._plain[rank]:
@@ -94,7 +94,7 @@ class Replicas:
         sent: dict[str, str] = {}
         alone: dict[str, int] = {}
         for name in self.names:
-            having = [rank for rank, trace in self.by_rank.items() if trace.updates.get(name)]
+            having = self._having(name)
             if len(having) == 1:
                 alone[name] = having[0]
                 sent[name] = self._sent_at(self.by_rank[having[0]], name)
@@ -107,7 +107,7 @@ class Replicas:
         """Return where a parameter goes to others, right after an update."""
         for update in trace.updates[name]:
             value = update.step.after.get(name, "")
-            for _, call in trace.calls(update.at, len(trace.lines)):
+            for call in trace.calls(update.at):
                 if value in call.inputs:
                     return call.place
         return ""
@@ -138,9 +138,8 @@ class Replicas:
 
     def _pairs(self, name: str) -> Iterator[tuple[int, int]]:
         """Yield pairs of ranks in DDP's group, or whose gradients have come out the same."""
-        having = [rank for rank, trace in self.by_rank.items() if trace.updates.get(name)]
         groups: dict[object, list[int]] = defaultdict(list)
-        for rank in having:
+        for rank in self._having(name):
             for at, update in enumerate(self.by_rank[rank].updates[name]):
                 if group := update.step.groups.get(name):
                     groups[group].append(rank)
@@ -152,9 +151,8 @@ class Replicas:
     def _likely(self, name: str) -> Iterator[tuple[int, int]]:
         """Yield pairs that begin equal, and would stay so but for something left out."""
         equal: dict[str, list[int]] = defaultdict(list)
-        for rank, trace in self.by_rank.items():
-            if trace.updates.get(name):
-                equal[trace.updates[name][0].step.before.get(name, "")].append(rank)
+        for rank in self._having(name):
+            equal[self._first(name, rank).before.get(name, "")].append(rank)
         rules = (self._is_left_out, self._is_sent, self._is_island, self._is_exchanged)
         for ranks in equal.values():
             for other in ranks[1:]:
@@ -165,6 +163,10 @@ class Replicas:
                     self._begins_equal(name, *pair) and any(rule(name, *pair) for rule in rules)
                 ):
                     yield pair
+
+    def _having(self, name: str) -> list[int]:
+        """Return the ranks that update a parameter."""
+        return [rank for rank, trace in self.by_rank.items() if trace.updates.get(name)]
 
     def _first(self, name: str, rank: int) -> Step:
         return self.by_rank[rank].updates[name][0].step
@@ -205,9 +207,7 @@ class Replicas:
         """Whether a call has made it equal, and no later one takes parameters to average them."""
         later = self.by_rank[one].updates[name][0].at
         trace = self.by_rank[one]
-        averages = self.goes_on or any(
-            _is_data(call) for _, call in trace.calls(later, len(trace.lines))
-        )
+        averages = self.goes_on or any(map(_is_data, trace.calls(later)))
         if averages and not any(self._exchanged[one].values()):
             return False
         return all(self._was_sent(self.by_rank[rank], name) for rank in (one, other))
@@ -215,11 +215,10 @@ class Replicas:
     def _was_sent(self, trace: RankTrace, name: str) -> bool:
         first = trace.updates[name][0]
         value = first.step.before.get(name, "")
-        if not any(value in call.outputs for _, call in trace.calls(0, first.at)):
+        if not any(value in call.outputs for call in trace.calls(0, first.at)):
             return False
         later = {update.step.after.get(name) for update in trace.updates[name]}
-        calls = [call for _, call in trace.calls(first.at, len(trace.lines))]
-        return not any(later & {*call.inputs} for call in calls)
+        return not any(later & {*call.inputs} for call in trace.calls(first.at))
 
     def _is_island(self, name: str, one: int, other: int) -> bool:
         """Whether both exchange its gradient, and no data goes between them in any way.
@@ -236,9 +235,7 @@ class Replicas:
         return _joined(
             (rank, other)
             for rank, trace in self.by_rank.items()
-            for name in {
-                call.group for _, call in trace.calls(0, len(trace.lines)) if _is_data(call)
-            }
+            for name in {call.group for call in trace.calls() if _is_data(call)}
             for other in trace.groups.get(name, ())
         )
 

@@ -240,12 +240,9 @@ class RankTrace:
         """Return how many steps have ended before a line."""
         return bisect_left(self.steps, at)
 
-    def calls(self, since: int, until: int) -> Iterator[tuple[int, Call]]:
+    def calls(self, since: int = 0, until: int | None = None) -> Iterator[Call]:
         """Yield the calls between two lines."""
-        for at in range(since, until):
-            line = self.lines[at]
-            if isinstance(line, Call):
-                yield at, line
+        return (line for line in self.lines[since:until] if isinstance(line, Call))
 
     def exchange(self, update: Update, name: str) -> int | None:
         """Return the last call that a parameter's gradient went through before an update."""
@@ -260,8 +257,9 @@ class RankTrace:
         """Return the last call of an update by the addresses it takes and the values it makes."""
         if update.at not in self._calls:
             known: dict[int | str | None, int] = {}
-            for at, call in self.calls(update.since, update.at):
-                if call.name in REDUCES:
+            for at in range(update.since, update.at):
+                call = self.lines[at]
+                if isinstance(call, Call) and call.name in REDUCES:
                     known.update(dict.fromkeys([*call.tensors], at))
                     known.update(dict.fromkeys(filter(None, call.outputs), at))
             self._calls[update.at] = known

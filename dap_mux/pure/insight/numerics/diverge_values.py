@@ -53,6 +53,10 @@ class Sums(Struct, frozen=True):
         return max(sqrt(fmean(squares)), abs(self.norm - other.norm))
 
 
+def _sums(epsilon: float, count: float, square: float, *projections: float) -> Sums:
+    return Sums(epsilon, count, square, projections)
+
+
 class Apart(Struct, frozen=True):
     """A value that differs: `ranks` of the run with more of them."""
 
@@ -83,15 +87,13 @@ class Run:
         for trace, shard, updates in self.updates[name]:
             sums = updates[at].step.sums.get(what, {}).get(shard) if at < len(updates) else None
             if sums and len(sums) > 3 and shard == name:
-                copies[trace.rank] = Sums(sums[0], sums[1], sums[2], tuple(sums[3:]))
+                copies[trace.rank] = _sums(*sums)
             elif sums and len(sums) > 3:
                 parts.setdefault(shard, sums)
         if parts:
             epsilon = next(iter(parts.values()))[0]
             total = [sum(column) for column in zip(*parts.values(), strict=True)][1:]
-            copies[self.updates[name][0][0].rank] = Sums(
-                epsilon, total[0], total[1], tuple(total[2:])
-            )
+            copies[self.updates[name][0][0].rank] = _sums(epsilon, *total)
         return copies
 
 
