@@ -14,21 +14,15 @@ from dap_mux.frontends.cli.take import replay_options
 from dap_mux.pure.errors import UsageError
 from dap_mux.rank.environ import REPLAY, REPLAY_AT
 from dap_mux.rank.take.rank_file import CALL, Writer
+from tests.unit.rank import test_rank_file as rank_file
 
 HEADER: dict[str, Any] = {
-    "rank": 2,
-    "world": 4,
+    **rank_file.HEADER,
     "argv": ["python", "-u", "train.py", "-m", "1"],
-    "cwd": "/job",
     "program": ["train.py", "-m", "1"],
     "executable": "",
-    "digest": "",
-    "environment": {},
-    "random": {},
 }
-CALLED = b"""{"order": 1, "number": 1, "step": 0, "group": "0", "operator": "allreduce_",
-    "kind": "all_reduce", "place": "train.py:3 main", "main": true, "sent": [],
-    "outputs": []}"""
+CALLED = rank_file.call(1)
 
 
 @pytest.fixture(autouse=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -54,39 +54,44 @@ def divergence(traces: Sequence[RankTrace]) -> Divergence:
     return found
 
 
+def traces(lines: Callable[[int], list[Line]], ranks: int = 2) -> list[RankTrace]:
+    """Those of some ranks."""
+    return [trace(rank, *lines(rank)) for rank in range(ranks)]
+
+
+def parted(lines: Callable[[int], list[Line]], ranks: int = 2) -> Divergence:
+    """The first divergence of ranks that have these lines."""
+    return divergence(traces(lines, ranks))
+
+
 BEGIN: Line = {"before": {"w": "w0", "v": "v0"}}
 
 
 def test_a_gradient_that_is_not_exchanged_is_named_with_where_the_others_are() -> None:
-    ranks = [
-        trace(
-            rank,
+    found = parted(
+        lambda rank: [
             op(10, "mm", f"x{rank} w0", f"gw{rank}"),
             op(11, "mm", f"x{rank} v0", f"gv{rank}"),
             call(20, 1, f"gw{rank}", "gw"),
             step(0, {"w": "gw", "v": f"gv{rank}"}, {"w": "w1", "v": f"v1-{rank}"}, 1, **BEGIN),
-        )
-        for rank in range(2)
-    ]
-    found = divergence(ranks)
+        ],
+    )
     assert (found.kind, found.step, found.tensor) == ("not-exchanged", 0, "v")
     assert (found.ranks, found.others) == ([1], [0])
     assert (found.place, found.also) == ("train.py:20 f", "train.py:11 f")
 
 
 def test_a_factor_of_the_ranks_own_after_the_exchange_is_the_line() -> None:
-    ranks = [
-        trace(
-            rank,
+    found = parted(
+        lambda rank: [
             call(20, 1, f"g{rank}", "g"),
             step(0, {"w": "g"}, {"w": "w1"}, 1, before={"w": "w0"}),
             call(20, 2, f"h{rank}", "h"),
             op(21, "mul_", "h", f"h-{rank // 2}", arguments=str(rank // 2)),
             step(1, {"w": f"h-{rank // 2}"}, {"w": f"w2-{rank // 2}"}, 2),
-        )
-        for rank in range(3)
-    ]
-    found = divergence(ranks)
+        ],
+        ranks=3,
+    )
     assert (found.kind, found.step, found.ranks) == ("gradient", 1, [2])
     assert found.place == "train.py:21 f"
     assert found.evidence == [
@@ -99,9 +104,8 @@ def test_a_mean_of_what_was_gathered_is_an_exchange_and_a_value_of_ones_own_in_i
     None
 ):
     own = {0: "g0 h1", 1: "h0 g1"}  # the others' were rounded on their way
-    ranks = [
-        trace(
-            rank,
+    found = parted(
+        lambda rank: [
             op(10, "mm", f"x{rank} w0", f"g{rank}"),
             op(20, "_to_copy", f"g{rank}", f"s{rank}"),
             {**call(21, 1, f"s{rank}", "s0 s1"), "name": "all_gather"},
@@ -109,10 +113,8 @@ def test_a_mean_of_what_was_gathered_is_an_exchange_and_a_value_of_ones_own_in_i
             op(23, "stack", own[rank], f"pile{rank}"),
             op(24, "mean", f"pile{rank}", f"m{rank}"),
             step(0, {"w": f"m{rank}"}, {"w": f"w1-{rank}"}, 1, before={"w": "w0"}),
-        )
-        for rank in range(2)
-    ]
-    found = divergence(ranks)
+        ],
+    )
     assert (found.sentence, found.ranks, found.place) == (
         "the gradient of w differs, though it has been exchanged",
         [1],
@@ -121,23 +123,15 @@ def test_a_mean_of_what_was_gathered_is_an_exchange_and_a_value_of_ones_own_in_i
 
 
 def test_an_update_of_equal_gradients_that_differs_is_the_optimizers() -> None:
-    ranks = [
-        trace(
-            rank,
+    found = parted(
+        lambda rank: [
             op(90, "add_", "w0 g", f"w1-{rank}", arguments=f"lr {rank}"),
             step(0, {"w": "g"}, {"w": f"w1-{rank}"}, before={"w": "w0"}),
-        )
-        for rank in range(2)
-    ]
-    found = divergence(ranks)
+        ],
+    )
     assert (found.kind, found.place, found.next) == ("update", "train.py:90 f", "")
-    without = [trace(each.rank, *_without_operations(each)) for each in ranks]
-    assert divergence(without).next == "run it again with --locate, which names the line"
-
-
-def _without_operations(ranks: RankTrace) -> list[Line]:
-    rank = ranks.rank
-    return [step(0, {"w": "g"}, {"w": f"w1-{rank}"}, before={"w": "w0"})]
+    without = parted(lambda rank: [step(0, {"w": "g"}, {"w": f"w1-{rank}"}, before={"w": "w0"})])
+    assert without.next == "run it again with --locate, which names the line"
 
 
 def test_a_step_that_one_rank_leaves_out_is_said_to_be_that() -> None:
@@ -150,40 +144,34 @@ def test_a_step_that_one_rank_leaves_out_is_said_to_be_that() -> None:
 
 
 def test_gradients_added_up_in_parts_of_the_job_only_are_the_calls_fault() -> None:
-    ranks = [
-        trace(
-            rank,
+    found = parted(
+        lambda rank: [
             {"kind": "group", "name": str(rank // 2), "ranks": [rank // 2 * 2, rank // 2 * 2 + 1]},
             call(20, 1, f"g{rank}", f"g-{rank // 2}", group=str(rank // 2)),
             step(0, {"w": f"g-{rank // 2}"}, {"w": f"w1-{rank // 2}"}, before={"w": "w0"}),
-        )
-        for rank in range(4)
-    ]
-    found = divergence(ranks)
+        ],
+        ranks=4,
+    )
     assert (found.kind, found.ranks, found.place) == ("other-call", [2, 3], "train.py:20 f")
 
 
 def test_gradients_that_travel_in_a_bucket_are_exchanged() -> None:
-    ranks = [
-        trace(
-            rank,
+    found = parted(
+        lambda rank: [
             op(18, "cat", f"gw{rank}", f"flat{rank}"),
             call(20, 1, f"flat{rank}", "flat"),
             op(21, "slice", "flat", "gw"),
             op(21, "copy_", f"gw{rank} gw", "gw"),
             step(0, {"w": "gw", "v": f"gv{rank}"}, {"w": "w1", "v": f"v1-{rank}"}, 1, **BEGIN),
-        )
-        for rank in range(2)
-    ]
-    found = divergence(ranks)
+        ],
+    )
     assert (found.kind, found.tensor, found.place) == ("not-exchanged", "v", "train.py:20 f")
 
 
 def test_shards_of_one_seed_in_a_job_of_two_dimensions_differ_by_design() -> None:
     """Ranks 0 and 3 share no group; 0 sends activations to 1, and 1 its gradients to 3."""
-    ranks = [
-        trace(
-            rank,
+    ranks = traces(
+        lambda rank: [
             {
                 "kind": "group",
                 "name": f"tp{rank // 2}",
@@ -193,16 +181,15 @@ def test_shards_of_one_seed_in_a_job_of_two_dimensions_differ_by_design() -> Non
             call(10, 1, f"p{rank}", f"s{rank // 2}", group=f"tp{rank // 2}"),
             call(20, 1, f"g{rank}", f"g-{rank % 2}", group=f"dp{rank % 2}"),
             step(0, {"w": f"g-{rank % 2}"}, {"w": f"w1-{rank % 2}"}, before={"w": "w0"}),
-        )
-        for rank in range(4)
-    ]
+        ],
+        ranks=4,
+    )
     assert first_divergence(Replicas(ranks)) is None
 
 
 def test_what_ddp_ignores_and_what_is_averaged_now_and_then_differ_by_design() -> None:
-    ignored = [
-        trace(
-            rank,
+    ignored = traces(
+        lambda rank: [
             call(20, 1, f"gw{rank}", "gw"),
             step(
                 0,
@@ -211,36 +198,30 @@ def test_what_ddp_ignores_and_what_is_averaged_now_and_then_differ_by_design() -
                 groups={"w": "0", "v": ""},
                 **BEGIN,
             ),
-        )
-        for rank in range(2)
-    ]
-    averaged = [
-        trace(
-            rank,
+        ],
+    )
+    averaged = traces(
+        lambda rank: [
             call(5, 1, f"i{rank}", "w0"),
             step(0, {"w": f"g{rank}"}, {"w": f"w1-{rank}"}, before={"w": "w0"}),
             call(30, 2, f"flat{rank}", "flat"),
-        )
-        for rank in range(2)
-    ]
+        ],
+    )
     for ranks in (ignored, averaged):
         assert first_divergence(Replicas(ranks)) is None
 
 
 def test_chance_in_what_tensor_parallel_ranks_have_in_common_is_named() -> None:
-    ranks = [
-        trace(
-            rank,
+    found = parted(
+        lambda rank: [
             op(10, "native_layer_norm", "x n0", "y"),
             op(11, "mm", f"y w{rank}", f"p{rank}"),
             call(12, 1, f"p{rank}", "s"),
             op(13, "bernoulli", "s", f"d{rank}", random=True),
             op(14, "norm_backward", f"d{rank} x", f"g{rank}", forward="train.py:10 f"),
             step(0, {"n": f"g{rank}"}, {"n": f"n1-{rank}"}, before={"n": "n0", "w": f"w{rank}"}),
-        )
-        for rank in range(2)
-    ]
-    found = divergence(ranks)
+        ],
+    )
     assert (found.kind, found.tensor, found.place) == ("gradient", "n", "train.py:13 f")
 
 
@@ -340,18 +321,15 @@ def test_a_torn_last_line_is_left_out_and_any_other_is_refused() -> None:
 
 
 def test_what_is_done_to_a_parameter_between_steps_is_where_a_ranks_own_value_came_in() -> None:
-    ranks = [
-        trace(
-            rank,
+    found = parted(
+        lambda rank: [
             step(0, {"w": "g"}, {"w": "w1"}, before={"w": "w0"}),
             op(30, "randint", "", f"x{rank}", random=True),
             op(31, "unique", f"x{rank}", f"u{rank}"),
             op(32, "index_put_", f"w1 u{rank}", f"w1-{rank}"),
             step(1, {"w": "h"}, {"w": f"w2-{rank}"}, before={"w": f"w1-{rank}"}),
-        )
-        for rank in range(2)
-    ]
-    found = divergence(ranks)
+        ],
+    )
     assert (found.kind, found.step) == ("between", 0)
     assert (found.place, found.also) == ("train.py:32 f", "train.py:30 f")
 
@@ -368,15 +346,13 @@ def test_a_share_of_the_parameters_that_is_not_sent_on_is_named() -> None:
 
 def test_a_rank_with_another_shard_has_left_none_out() -> None:
     """As FSDP2 with tensor parallelism has them: the same norms in two ranks, other shards."""
-    ranks = [
-        trace(
-            rank,
+    ranks = traces(
+        lambda rank: [
             {"kind": "group", "name": "0", "ranks": [0, 1]},
             call(20, 1, f"g{rank}", "g"),
             step(0, {"v": "g", f"w@{rank}": "g"}, {"v": "v1", f"w@{rank}": f"w1-{rank}"}, 1),
-        )
-        for rank in range(2)
-    ]
+        ],
+    )
     assert first_divergence(Replicas(ranks)) is None
 
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
 
 from dap_mux.pure.errors import DapMuxError
 from dap_mux.pure.insight.numerics.diverge_runs import Parting
-from dap_mux.pure.insight.numerics.diverge_trace import RankTrace, lines_of
+from dap_mux.pure.insight.numerics.diverge_trace import RankTrace
 from dap_mux.pure.insight.numerics.diverge_values import first_beyond
+from tests.unit.insight.test_diverge import step
+from tests.unit.insight.test_diverge import trace as trace_of
 
 EPSILON = 2**-23
 
@@ -23,19 +24,12 @@ def sums(*values: float) -> list[float]:
 
 def trace(rank: int, *steps: dict[str, tuple[list[float], list[float]]]) -> RankTrace:
     """A rank's: of each step the gradients and parameters by name."""
-    lines: list[dict[str, Any]] = [{"kind": "head", "rank": rank}]
+    lines = []
     for number, each in enumerate(steps):
-        gradients = {name: gradient for name, (gradient, _) in each.items()}
-        after = {name: parameter for name, (_, parameter) in each.items()}
-        lines.append(
-            {
-                "kind": "step", "number": number, "optimizer": "SGD", "place": "train.py:9 f",
-                "after": dict.fromkeys(each, "hash"),
-                "sums": {"before": after, "gradients": gradients, "after": after},
-            }
-        )  # fmt: skip
-    text = "".join(json.dumps(each) + "\n" for each in lines)
-    return RankTrace(rank, lines_of(text.encode(), "rank.jsonl"))
+        gradients, after = ({name: pair[at] for name, pair in each.items()} for at in range(2))
+        found = {"before": after, "gradients": gradients, "after": after}
+        lines.append(step(number, {}, dict.fromkeys(each, "hash"), sums=found))
+    return trace_of(rank, *lines)
 
 
 def parting(one: list[RankTrace], other: list[RankTrace], tolerance: Any = None) -> Parting:
@@ -66,7 +60,7 @@ def test_a_factor_of_all_gradients_is_said_to_be_one() -> None:
     plain = {"w": (sums(1.0, 2.0), W), "v": (sums(2.0, 1.0), W)}
     wrong = {"w": (sums(2.0, 4.0), W), "v": (sums(4.0, 2.0), W)}
     found = parting([trace(0, plain, plain)], [trace(at, plain, wrong) for at in range(2)])
-    assert (found.step, found.ranks, found.place) == (1, [0, 1], "train.py:9 f")
+    assert (found.step, found.ranks, found.place) == (1, [0, 1], "train.py:90 f")
     assert found.sentence.endswith(
         "and 1 of 1 others differ: all are 2 times those of the first run"
     )

@@ -74,31 +74,33 @@ def test_a_torch_without_distributed_is_left_alone(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def old_mpi4py(tmp_path: Path) -> Path:
-    """The folder of an mpi4py that is too old."""
+def _old_mpi4py(tmp_path: Path) -> None:
     (tmp_path / "mpi4py").mkdir()
     (tmp_path / "mpi4py" / "__init__.py").write_text('__version__ = "1.0"')
     (tmp_path / "mpi4py" / "MPI.py").write_text("class Request: pass\nIN_PLACE = None")
-    return tmp_path
 
 
-def test_an_mpi4py_that_is_too_old_is_named_and_the_program_goes_on(old_mpi4py: Path) -> None:
-    said, after = output(old_mpi4py, "import mpi4py.MPI")
+@pytest.mark.usefixtures("_old_mpi4py")
+def test_an_mpi4py_that_is_too_old_is_named_and_the_program_goes_on(tmp_path: Path) -> None:
+    said, after = output(tmp_path, "import mpi4py.MPI")
     assert said.startswith("records no calls with mpi4py 1.0: AttributeError:")
     assert after == "goes on None True"
 
 
-@pytest.mark.parametrize("name", ["torch", "torch.distributed.distributed_c10d"])
-def test_a_watch_that_comes_while_torch_is_looked_for_begins_once_it_is_there(
-    name: str, tmp_path: Path
+@pytest.mark.usefixtures("_old_mpi4py")
+@pytest.mark.parametrize(
+    ("name", "torch", "which"),
+    [
+        ("torch", OLD, "communication calls with torch"),
+        ("torch.distributed.distributed_c10d", OLD, "communication calls with torch"),
+        ("mpi4py.MPI", "import mpi4py.MPI", "calls with mpi4py"),
+    ],
+)
+def test_a_watch_that_comes_while_a_module_is_looked_for_begins_once_it_is_there(
+    name: str, torch: str, which: str, tmp_path: Path
 ) -> None:
-    (said,) = output(tmp_path, OLD, LATE, name)
-    assert said.startswith("records no communication calls with torch 1.0: AttributeError:")
-
-
-def test_a_watch_that_comes_while_mpi4py_is_looked_for_begins_too(old_mpi4py: Path) -> None:
-    (said,) = output(old_mpi4py, "import mpi4py.MPI", LATE, "mpi4py.MPI")
-    assert said.startswith("records no calls with mpi4py 1.0: AttributeError:")
+    (said,) = output(tmp_path, torch, LATE, name)
+    assert said.startswith(f"records no {which} 1.0: AttributeError:")
 
 
 def test_off_loads_nothing_and_another_word_is_refused() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import FrameType
 
 import pytest
@@ -24,6 +26,19 @@ def work(times: int) -> int:
 AT = work.__code__.co_firstlineno + 4
 
 
+@contextmanager
+def watched(place: str, reached: Callable[[FrameType], object]) -> Iterator[None]:
+    """Watch a line; what traced before does so afterwards."""
+    before = sys.gettrace()
+    line = Line(place, reached)
+    line.begin()
+    try:
+        yield
+    finally:
+        line.end()
+        sys.settrace(before)
+
+
 @pytest.mark.parametrize("path", [__file__, f"rank/{HERE}"])
 def test_each_time_that_a_line_is_reached_is_told(path: str) -> None:
     seen: list[int] = []
@@ -31,17 +46,11 @@ def test_each_time_that_a_line_is_reached_is_told(path: str) -> None:
     def reached(frame: FrameType) -> None:
         seen.append(frame.f_locals["done"])
 
-    before = sys.gettrace()
-    line = Line(f"{path}:{AT}", reached)
-    line.begin()
-    try:
+    with watched(f"{path}:{AT}", reached):
         work(3)
         other = threading.Thread(target=work, args=(1,))
         other.start()
         other.join()
-    finally:
-        line.end()
-        sys.settrace(before)
     work(2)
     assert seen == [0, 1, 2, 0]
 
@@ -49,25 +58,15 @@ def test_each_time_that_a_line_is_reached_is_told(path: str) -> None:
 @pytest.mark.parametrize("place", [f"other/{HERE}:{AT}", f"k/{HERE}:{AT}", f"{__file__}:1"])
 def test_other_files_of_that_name_and_lines_without_code_are_not(place: str) -> None:
     seen: list[FrameType] = []
-    before = sys.gettrace()
-    line = Line(place, seen.append)
-    line.begin()
-    try:
+    with watched(place, seen.append):
         work(3)
-    finally:
-        line.end()
-        sys.settrace(before)
     assert seen == []
 
 
 def test_a_frame_that_runs_already_is_watched() -> None:
     seen: list[int] = []
-    before = sys.gettrace()
-    at = sys._getframe().f_lineno + 4
-    line = Line(f"{__file__}:{at}", lambda frame: seen.append(frame.f_lineno))
-    line.begin()
-    for _ in range(2):
-        work(1)
-    line.end()
-    sys.settrace(before)
+    at = sys._getframe().f_lineno + 3
+    with watched(f"{__file__}:{at}", lambda frame: seen.append(frame.f_lineno)):
+        for _ in range(2):
+            work(1)
     assert seen == [at, at]

@@ -47,14 +47,8 @@ PARTS = [b"", bytes(9000), b"a short one"]
 def call(order: int, **others: Any) -> bytes:
     """A call of its block."""
     said = {"order": order, "number": order, "step": 0, "group": "0", "operator": "allreduce_"}
-    more: dict[str, Any] = {
-        "kind": "all_reduce",
-        "place": "train.py:3 main",
-        "sent": [],
-        "outputs": [],
-    }
-    more["main"] = True
-    return json.dumps({**said, **more, **others}).encode()
+    more = {"kind": "all_reduce", "place": "train.py:3 main", "sent": [], "outputs": []}
+    return json.dumps({**said, **more, "main": True, **others}).encode()
 
 
 def written(path: Path, *blocks: tuple[int, bytes | list[Buffer]]) -> str:
