@@ -10,14 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from dap_mux.rank.comm.looks import fingerprint_later, is_finite
 from dap_mux.rank.comm.operators import NONE, OPERATORS, tensors_in
-from dap_mux.rank.comm.record import C10D, Call, Record, outer_frame
+from dap_mux.rank.comm.record import C10D, Call, Record, Watching, outer_frame
 
 if TYPE_CHECKING:  # a rank may have Python 3.8
     from collections.abc import Callable
     from types import CodeType
-
-    Sending = Callable[[Call, list[Any]], object]
-    """Told before the backend's kernel takes a call: it, and its inputs that are not finite."""
 
 LAYER = "BackendSelect"
 """The place of a dispatcher's kernels that every call passes, in `inference_mode` too.
@@ -34,29 +31,32 @@ COALESCED = "_broadcast_coalesced"
 """The function in C++ that waits for its broadcasts itself, those of DDP's buffers."""
 
 
-class Watch:
-    """The kernels in front of torch's, from `begin` to `end`.
+def put_before(make: Callable[[str, Any, Any], Callable[..., Any]]) -> Any:
+    """Put kernels before those of the backends; return their library, which keeps them there.
 
-    `mode`: what is looked at, and may change: `time` nothing, `finite` inputs, `hash` inputs and,
-    once somebody has waited for them, outputs. `sending`: who is told of inputs that are not
-    finite, before they are sent.
+    `make`: makes one, of an operator's name, itself and LAYER's key.
     """
+    torch: Any = sys.modules["torch"]
+    layer = getattr(torch._C.DispatchKey, LAYER)  # noqa: SLF001
+    library = torch.library.Library("c10d", "IMPL")
+    for name in OPERATORS:
+        packet = getattr(torch.ops.c10d, name, None)
+        if packet is not None:
+            library.impl(name, make(name, packet.default, layer), LAYER, with_keyset=True)
+    return library
+
+
+class Watch(Watching):
+    """The kernels in front of torch's, from `begin` to `end`."""
+
+    misses = "communication calls"
 
     def __init__(self, mode: str, log: Callable[[str], object]) -> None:
-        self.record = Record()
-        self.mode = mode
-        self.sending: list[Sending] = []
-        self.taker: Any = None
-        self._log: Callable[[str], object] | None = log
+        super().__init__(Record(), mode, log)
         self._c10d: Any = sys.modules[C10D]
         torch: Any = sys.modules["torch"]
         layer = getattr(torch._C.DispatchKey, LAYER)  # noqa: SLF001
-        self._libraries = [torch.library.Library("c10d", "IMPL")]
-        for name in OPERATORS:
-            packet = getattr(torch.ops.c10d, name, None)
-            if packet is not None:
-                kernel = self._kernel(name, packet.default, layer)
-                self._libraries[0].impl(name, kernel, LAYER, with_keyset=True)
+        self._libraries = [put_before(self._kernel)]
         functional = getattr(torch.ops._c10d_functional, "wait_tensor", None)  # noqa: SLF001
         if functional is not None:
             self._libraries.append(torch.library.Library("_c10d_functional", "IMPL"))
@@ -131,7 +131,7 @@ class Watch:
     def _waiting(self, wait: Callable[..., Any]) -> Callable[..., Any]:
         def wait_and_look(work: Any, *arguments: Any, **named: Any) -> Any:
             result = wait(work, *arguments, **named)
-            self._guarded(self.record.waited, work)
+            self.guarded(self.record.waited, work)
             return result
 
         return wait_and_look
@@ -141,22 +141,10 @@ class Watch:
 
         def kernel(keys: Any, tensor: Any) -> Any:
             result = redispatch(keys.remove(layer), tensor)
-            self._guarded(lambda: self.record.waited(output=int(tensor.data_ptr())))
+            self.guarded(lambda: self.record.waited(output=int(tensor.data_ptr())))
             return result
 
         return kernel
-
-    def _guarded(self, function: Callable[..., object], *arguments: Any) -> None:
-        try:
-            function(*arguments)
-        except Exception as error:  # noqa: BLE001  (the program goes on)
-            self.fails(error)
-
-    def fails(self, error: Exception) -> None:
-        """Say once that something of torch's is not as expected; the program goes on."""
-        log, self._log = self._log, None
-        if log is not None:
-            log(f"misses communication calls: {type(error).__name__}: {error}")
 
     def end(self) -> None:
         """Give torch its own kernels back."""

@@ -6,7 +6,6 @@ the end of their steps meanwhile, so that it can choose a step that none of them
 
 from __future__ import annotations
 
-import os
 import sys
 import threading
 import time
@@ -15,11 +14,9 @@ from contextlib import suppress
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
-from dap_mux.rank import environ
 from dap_mux.rank.comm import session, switch
 from dap_mux.rank.comm.record import C10D, Call, ranks_of, user_frame
 from dap_mux.rank.comm.trace import plain, step_line
-from dap_mux.rank.ready import say
 
 if TYPE_CHECKING:  # a rank may have Python 3.8
     from collections.abc import Callable
@@ -56,9 +53,10 @@ class Live:
 
     mode = "hash"
 
-    def __init__(self, equal: str = "", log: Callable[[str], object] | None = None) -> None:
+    def __init__(self, equal: str = "", log: Callable[[str], object] = session.log) -> None:
         self.began = False
-        self._equal, self._log = equal, log
+        self._equal = equal
+        self._log: Callable[[str], object] | None = log
         self.sets: dict[str, str] = {}
         self.others = ""
         self.passed = -1
@@ -217,32 +215,25 @@ def _digest(texts: list[str]) -> str:
     return blake2b("\n".join(texts).encode(), digest_size=8).hexdigest()
 
 
-_lives: list[Live] = []
-
-
-def _log(text: str) -> None:
-    say(environ.place_of(os.environ), text)
-
-
-def arm(log: Callable[[str], object] = _log, equal: str = "") -> str:
-    """Tell from now on; return why that cannot be, "" where it can. `log` is told of failures.
+def arm(equal: str = "") -> str:
+    """Tell from now on; return why that cannot be, "" where it can.
 
     `equal`: an expression whose value after each step is told as well.
     """
-    if not _lives:
-        _lives.append(Live(equal, log))
-        switch.guard(EVENT, _lives[0], log)
-    _lives[0].sets, _lives[0].others = {}, ""
+    tells = live()
+    if tells is None:
+        switch.guard(EVENT, Live(equal))
+    else:
+        tells.sets, tells.others = {}, ""
     return switch.why_unwatched("torch")
 
 
 def disarm() -> None:
     """Tell no more."""
-    while _lives:
-        _lives.pop()
-        switch.guard(EVENT, None, _log)
+    switch.guard(EVENT, None)
 
 
 def live() -> Live | None:
     """Return what tells, None where nothing does."""
-    return _lives[0] if _lives else None
+    found: Live | None = switch.guarded(EVENT)
+    return found

@@ -11,6 +11,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+from dap_mux.rank.comm import session
 from dap_mux.rank.comm.looks import can_look, unseen
 from dap_mux.rank.comm.operators import tensors_in
 from dap_mux.rank.comm.record import place_of, users_frame
@@ -52,8 +53,8 @@ class Origin:
 class Locator:
     """Follows the operations of the thread that enters it. `step`: the number of this step."""
 
-    def __init__(self, log: Callable[[str], object]) -> None:
-        self._log: Callable[[str], object] | None = log
+    def __init__(self) -> None:
+        self._log: Callable[[str], object] | None = session.log
         torch: Any = sys.modules["torch"]
         modes: Any = sys.modules["torch.utils._python_dispatch"]
         core: Any = torch._C  # noqa: SLF001
@@ -75,14 +76,8 @@ class Locator:
             module.register_module_forward_hook(self._leaves, always_call=True),
         ]
 
-        def dispatch(
-            _mode: Any, operator: Any, types: Any, arguments: Any = (), named: Any = None
-        ) -> Any:
-            return self._operation(operator, types, arguments, named or {})
-
-        self._mode = type(
-            "Locating", (modes.TorchDispatchMode,), {"__torch_dispatch__": dispatch}
-        )()
+        members = {"__torch_dispatch__": lambda _, *rest: self._operation(*rest)}
+        self._mode = type("Locating", (modes.TorchDispatchMode,), members)()
         self._thread = 0
         self._is_over = False
 
@@ -124,7 +119,8 @@ class Locator:
 
     # Operations
 
-    def _operation(self, operator: Any, types: Any, arguments: Any, named: dict[str, Any]) -> Any:
+    def _operation(self, operator: Any, types: Any, arguments: Any = (), named: Any = None) -> Any:
+        named = named or {}
         if any(each.__name__ in WRAPPERS for each in types):
             return NotImplemented  # it comes back with what it is made of
         if self._is_over or not self._is_plain(types):

@@ -17,12 +17,10 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dap_mux.rank.comm.operators import NONE
-from dap_mux.rank.comm.record import MAX_KEPT, Call, Record
+from dap_mux.rank.comm.record import MAX_KEPT, Call, Record, Watching
 
 if TYPE_CHECKING:  # a rank may have Python 3.8
-    from collections.abc import Callable
-
-    Sending = Callable[["MpiCall", list[Any]], object]
+    from collections.abc import Callable, Iterable
 
 MPI = "mpi4py.MPI"
 FLOATS = "fd"
@@ -155,31 +153,19 @@ class MpiRecord(Record):
             self._end(call.order, looks=True)
 
 
-class MpiWatch:
-    """What stands before the methods of communicators, from its making to `end`.
+class MpiWatch(Watching):
+    """What stands before the methods of communicators, from its making to `end`."""
 
-    `mode` and `sending` are as of `kernels.Watch`.
-    """
+    misses = "calls of mpi4py"
+    record: MpiRecord
 
     def __init__(self, mode: str, log: Callable[[str], object]) -> None:
-        self.record = MpiRecord()
-        self.mode = mode
-        self.sending: list[Sending] = []
-        self.taker: Any = None
-        self._log: Callable[[str], object] | None = log
+        super().__init__(MpiRecord(), mode, log)
         mpi: Any = sys.modules[MPI]
         self._request, self._in_place = mpi.Request, mpi.IN_PLACE
-        self._theirs: list[tuple[Any, str, Any]] = []
-        for kind in (mpi.Comm, mpi.Intracomm):
-            names = names_of(kind)
-            for name in METHODS.keys() & names.keys():
-                self._theirs.append((kind, name, names[name]))
-            for free in {"Free", "Disconnect", "free"} & names.keys():
-                self._theirs.append((kind, free, names[free]))
-        for kind, name, method in self._theirs:
-            made = self._watched(name, method) if name in METHODS else self._freed(method)
-            names_of(kind)[name] = made
-        self._changed()
+        kinds = (mpi.Comm, mpi.Intracomm)
+        self._theirs = replace_all(kinds, METHODS, self._watched)
+        self._theirs += replace_all(kinds, ("Free", "Disconnect", "free"), self._freed)
 
     def _watched(self, name: str, method: Any) -> Callable[..., Any]:
         described = METHODS[name]
@@ -201,7 +187,7 @@ class MpiWatch:
                     one.returned = True
                 raise
             if one is not None:
-                self._over(one, described, given, result)
+                self.guarded(self._over, one, described, given, result)
             return result
 
         return call
@@ -221,41 +207,25 @@ class MpiWatch:
                 tell(call, [sent])
 
     def _over(self, call: MpiCall, method: Method, given: dict[str, Any], result: Any) -> None:
-        try:
-            if self.taker is not None:
-                self.taker.left(call, method, given, result)
-            request = result if isinstance(result, self._request) else None
-            if self.mode == "hash" and not method.output and result is not None:
-                call.written = [] if request is not None else [result]
-            self.record.end(call, request)
-        except Exception as error:  # noqa: BLE001
-            self.fails(error)
+        if self.taker is not None:
+            self.taker.left(call, method, given, result)
+        request = result if isinstance(result, self._request) else None
+        if self.mode == "hash" and not method.output and result is not None:
+            call.written = [] if request is not None else [result]
+        self.record.end(call, request)
 
-    def _freed(self, method: Any) -> Callable[..., Any]:
+    def _freed(self, _: str, method: Any) -> Callable[..., Any]:
         def free(comm: Any, *arguments: Any, **named: Any) -> Any:
-            try:
-                self.record.names.pop(int(comm.py2f()), None)  # MPI gives the handle to another
-            except Exception as error:  # noqa: BLE001
-                self.fails(error)
+            # MPI gives the handle to another.
+            self.guarded(lambda: self.record.names.pop(int(comm.py2f()), None))
             return method(comm, *arguments, **named)
 
         return free
 
-    def fails(self, error: Exception) -> None:
-        """Say once that something of mpi4py's is not as expected; the program goes on."""
-        log, self._log = self._log, None
-        if log is not None:
-            log(f"misses calls of mpi4py: {type(error).__name__}: {error}")
-
     def end(self) -> None:
         """Give mpi4py its own methods back."""
         for kind, name, method in self._theirs:
-            names_of(kind)[name] = method
-        self._changed()
-
-    def _changed(self) -> None:
-        for kind in {kind for kind, _, _ in self._theirs}:
-            ctypes.pythonapi.PyType_Modified(ctypes.py_object(kind))
+            replace(kind, name, method)
 
 
 def names_of(kind: Any) -> dict[str, Any]:
@@ -267,6 +237,23 @@ def replace(kind: Any, name: str, made: Any) -> None:
     """Put another method in the place of an extension type's."""
     names_of(kind)[name] = made
     ctypes.pythonapi.PyType_Modified(ctypes.py_object(kind))
+
+
+def replace_all(
+    kinds: Iterable[Any], names: Iterable[str], make: Callable[[str, Any], Any]
+) -> list[tuple[Any, str, Any]]:
+    """Replace those methods that there are by what `make` makes of a name and the method.
+
+    Return each type, name and method that was there.
+    """
+    theirs = [
+        (kind, name, names_of(kind)[name])
+        for kind in kinds
+        for name in {*names} & {*names_of(kind)}
+    ]
+    for kind, name, method in theirs:
+        replace(kind, name, make(name, method))
+    return theirs
 
 
 def sent_of(method: Method, given: dict[str, Any], comm: Any, in_place: Any) -> Any:

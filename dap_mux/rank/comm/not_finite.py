@@ -6,21 +6,15 @@ Nothing is sent before the debugger lets it continue. `arm` and `disarm` are cal
 from __future__ import annotations
 
 import gc
-import os
 import sys
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from dap_mux.rank import environ
 from dap_mux.rank.comm import mpi, session, switch
 from dap_mux.rank.comm.locate import Locator, Origin, counts_of
 from dap_mux.rank.comm.looks import is_finite
 from dap_mux.rank.comm.operators import tensors_in
 from dap_mux.rank.comm.record import Call, in_backward, place_of, users_frame
-from dap_mux.rank.ready import say
-
-if TYPE_CHECKING:  # a rank may have Python 3.8
-    from collections.abc import Callable
 
 EVENT = "dapMuxNotFinite"
 MAX_NAMES = 3
@@ -42,8 +36,7 @@ class _Guard:
 
     mode = "finite"
 
-    def __init__(self, log: Callable[[str], object], *, locates: bool) -> None:
-        self._log = log
+    def __init__(self, *, locates: bool) -> None:
         self.began = False
         self.locates = locates
         self._locator: Locator | None = None
@@ -96,12 +89,12 @@ class _Guard:
     def _enter(self) -> None:
         try:
             if self._locator is None:
-                self._locator = Locator(self._log)
+                self._locator = Locator()
             self._locator.enter()
         except Exception as error:  # noqa: BLE001  (private parts of torch: the job goes on)
             self.locates = False
             version = sys.modules["torch"].__version__
-            self._log(f"cannot locate with torch {version}: {type(error).__name__}: {error}")
+            session.log(f"cannot locate with torch {version}: {type(error).__name__}: {error}")
 
     def _stepped(self, step: Any) -> None:
         if self.locates:
@@ -119,7 +112,7 @@ class _Guard:
             if bad and record is not None and not _is_scaling():
                 self._stop(record.step, bad, counts_of(bad), "the loss", "before backward()")
         except Exception as error:  # noqa: BLE001  (private parts of torch and debugpy)
-            self._log(f"cannot look at its loss: {type(error).__name__}: {error}")
+            session.log(f"cannot look at its loss: {type(error).__name__}: {error}")
 
     def _sends(self, call: Call, bad: list[Any]) -> None:
         nan, infinite, of = counts_of(bad)
@@ -192,7 +185,7 @@ class _Guard:
         if session.tell(EVENT, body):
             session.suspend(frame, NotFinite(text))
         else:
-            self._log(f"not finite: {text} ({place_of(frame)})")
+            session.log(f"not finite: {text} ({place_of(frame)})")
 
 
 def _amount(counts: tuple[int, int, int]) -> str:
@@ -221,29 +214,19 @@ def _is_scaling() -> bool:
     return False
 
 
-_guards: list[_Guard] = []
-
-
-def _log(text: str) -> None:
-    say(environ.place_of(os.environ), text)
-
-
-def arm(*, locates: bool, log: Callable[[str], object] = _log) -> str:
-    """Stop from now on; return why that cannot be, "" where it can. `log` is told of failures.
+def arm(*, locates: bool) -> str:
+    """Stop from now on; return why that cannot be, "" where it can.
 
     `locates`: name the line, from the next step on where the program runs already.
     """
-    if not _guards:
-        guard = _Guard(log, locates=locates)
-        _guards.append(guard)
-        switch.guard(EVENT, guard, log)
+    guard = switch.guarded(EVENT)
+    if guard is None:
+        switch.guard(EVENT, _Guard(locates=locates))
     else:
-        _guards[0].locates = locates
+        guard.locates = locates
     return switch.why_unwatched("torch", "mpi4py")
 
 
 def disarm() -> None:
     """Stop no more."""
-    while _guards:
-        _guards.pop()
-        switch.guard(EVENT, None, _log)
+    switch.guard(EVENT, None)

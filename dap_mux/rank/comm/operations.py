@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from dap_mux.rank.comm.locate import WRAPPERS
@@ -32,7 +31,6 @@ class Operations:
         self._tell = tell
         self._fails = fails
         self._places: dict[int, str] = {}  # of forward operations, by autograd's number of them
-        self._order: deque[int] = deque()
         self._torch: Any = sys.modules["torch"]
         autograd: Any = self._torch._C  # noqa: SLF001
         self._node = getattr(autograd, "_current_autograd_node", lambda: None)
@@ -72,9 +70,8 @@ class Operations:
         else:
             number = int(self._sequence()) - 1
             self._places[number] = place
-            self._order.append(number)
-            if len(self._order) > MOST_FORWARD:
-                self._places.pop(self._order.popleft(), None)
+            if len(self._places) > MOST_FORWARD:
+                del self._places[next(iter(self._places))]
         told = ", ".join(map(_said, arguments))[:MOST_ARGUMENTS]
         line: dict[str, Any] = {
             "kind": "op",

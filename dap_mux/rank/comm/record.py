@@ -218,6 +218,38 @@ class Record:
             self._bytes = sum(call.bytes for call in [*self.kept.values()] if call.work is not None)
 
 
+class Watching:
+    """What stands before the calls of a library.
+
+    `mode`: what is looked at, and may change: `time` nothing, `finite` inputs, `hash` inputs and,
+    once somebody has waited for them, outputs. `sending`: who is told of a call and its inputs that
+    are not finite, before they are sent.
+    """
+
+    misses: str
+    """What is not recorded where something is not as expected."""
+
+    def __init__(self, record: Record, mode: str, log: Callable[[str], object]) -> None:
+        self.record = record
+        self.mode = mode
+        self.sending: list[Callable[[Any, list[Any]], object]] = []
+        self.taker: Any = None
+        self._log: Callable[[str], object] | None = log
+
+    def guarded(self, function: Callable[..., object], *arguments: Any) -> None:
+        """Call this; the program goes on."""
+        try:
+            function(*arguments)
+        except Exception as error:  # noqa: BLE001
+            self.fails(error)
+
+    def fails(self, error: Exception) -> None:
+        """Say once that something is not as expected; the program goes on."""
+        log, self._log = self._log, None
+        if log is not None:
+            log(f"misses {self.misses}: {type(error).__name__}: {error}")
+
+
 def _is_done(work: Any) -> bool:
     try:
         return bool(work.get_future().done())

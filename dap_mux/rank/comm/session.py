@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 from collections.abc import Iterator
@@ -10,7 +11,15 @@ from importlib import import_module
 from types import TracebackType
 from typing import Any
 
+from dap_mux.rank import environ
+from dap_mux.rank.ready import say
+
 TRACING = "dap_mux.rank.injected.attach.tracing"
+
+
+def log(text: str) -> None:
+    """Say something of this rank to the user."""
+    say(environ.place_of(os.environ), text)
 
 
 def debugger_of_session() -> Any:

@@ -43,11 +43,6 @@ class Step:
     `equal`: digests of the values of expressions that are named so; `failed`: why there is none.
     """
 
-    __slots__ = (
-        "after", "before", "constant", "equal", "failed", "gradients", "groups", "number",
-        "optimizer", "place", "sums", "tensors",
-    )  # fmt: skip
-
     def __init__(self, number: int, optimizer: str, place: str) -> None:
         self.number = number
         self.optimizer = optimizer

@@ -13,6 +13,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from dap_mux.rank.comm import session
 from dap_mux.rank.comm.kernels import Watch
 from dap_mux.rank.comm.mpi import MPI, MpiWatch
 from dap_mux.rank.comm.operations import Operations
@@ -22,10 +23,8 @@ from dap_mux.rank.comm.trace import Trace
 from dap_mux.rank.environ import COMM_FILE, COMM_MODES, EQUAL, OPERATIONS, STEP
 
 if TYPE_CHECKING:  # a rank may have Python 3.8
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from types import ModuleType
-
-WATCHED = frozenset({"torch", C10D})
 
 
 class _State:
@@ -52,9 +51,14 @@ _state = _State()
 class _Finder:
     """Among the finders of modules: begins a watch when torch, or mpi4py, has been imported."""
 
-    def __init__(self, begin: Callable[[], object], watched: frozenset[str] = WATCHED) -> None:
+    def __init__(self, begin: Callable[[], object], *watched: str) -> None:
         self._begin = begin
         self._watched = watched
+
+    def end(self) -> None:
+        """Be none of them any more."""
+        if self in sys.meta_path:
+            sys.meta_path.remove(self)
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         """Find these modules as the others do, and have their loader tell; find nothing else."""
@@ -115,26 +119,33 @@ def when_mpi(call: Callable[[], object]) -> None:
     _state.waiting_for_mpi.append(call)
 
 
-def guard(name: str, guard: Any, log: Callable[[str], object]) -> None:
+def guarded(name: str) -> Any:
+    """Return the guard of that name, None for none."""
+    return _state.guards.get(name)
+
+
+def guard(name: str, guard: Any) -> None:
     """Record at least what this guard's `mode` says; None: there is none of that name.
 
     Its `begin` is called once torch is there, its `begin_mpi` once mpi4py is, its `end` when
     another takes its place.
     """
 
+    before = _state.guards.pop(name, None)
+    if guard is not None:
+        _state.guards[name] = guard
+    elif before is None:
+        return
+
     def change() -> None:
-        before = _state.guards.pop(name, None)
-        if guard is not None:
-            _state.guards[name] = guard
-        if before is not None:
-            before.end()
-        _take(log)
+        _end([before])
+        _take(session.log)
         if guard is not None and _state.watch is not None and not guard.began:
             guard.begin()
         if guard is not None and _state.mpi is not None:
             guard.begin_mpi(_state.mpi)
 
-    _in_main_thread(change, log)
+    _in_main_thread(change, session.log)
 
 
 def _in_main_thread(function: Callable[[], object], log: Callable[[str], object]) -> None:
@@ -178,16 +189,19 @@ def _take(log: Callable[[str], object]) -> None:
     elif C10D in sys.modules and not _is_importing("torch"):
         _start(log)
     elif _is_importing("torch"):  # in another thread: no finder is asked for it any more
-        threading.Thread(target=_start_once_imported, args=(log,), daemon=True).start()
+        _once_imported("torch", lambda: _start(log))
     else:
-        _state.finder = _Finder(lambda: _start(log))
+        _state.finder = _Finder(lambda: _start(log), "torch", C10D)
         sys.meta_path.insert(0, _state.finder)
 
 
-def _start_once_imported(log: Callable[[str], object]) -> None:
-    with suppress(Exception):  # the program's import has failed, and says so there
-        import_module("torch")  # waits for the import that is under way
-        _start(log)
+def _once_imported(name: str, begin: Callable[[], object]) -> None:
+    def wait() -> None:
+        with suppress(Exception):  # the program's import has failed, and says so there
+            import_module(name)  # waits for the import that is under way
+            begin()
+
+    threading.Thread(target=wait, daemon=True).start()
 
 
 def _watch_mpi(log: Callable[[str], object]) -> None:
@@ -200,9 +214,9 @@ def _watch_mpi(log: Callable[[str], object]) -> None:
     elif MPI in sys.modules:
         _take_mpi(mode, log)
     elif _is_importing(MPI):
-        threading.Thread(target=_watch_imported_mpi, args=(log,), daemon=True).start()
+        _once_imported(MPI, lambda: _watch_mpi(log))
     elif _state.mpi_finder is None:
-        _state.mpi_finder = _Finder(lambda: _watch_mpi(log), frozenset({MPI}))
+        _state.mpi_finder = _Finder(lambda: _watch_mpi(log), MPI)
         sys.meta_path.insert(0, _state.mpi_finder)
 
 
@@ -214,25 +228,16 @@ def _take_mpi(mode: str, log: Callable[[str], object]) -> None:
     except Exception as error:  # noqa: BLE001  (private parts of mpi4py: the job goes on)
         is_other = threading.current_thread() is not threading.main_thread()
         if is_other and _is_importing(MPI):  # no finder is asked for it any more
-            threading.Thread(target=_watch_imported_mpi, args=(log,), daemon=True).start()
+            _once_imported(MPI, lambda: _watch_mpi(log))
             return
         version = getattr(sys.modules["mpi4py"], "__version__", "?")
         log(f"records no calls with mpi4py {version}: {type(error).__name__}: {error}")
 
 
 def _end_mpi() -> None:
-    mpi, _state.mpi = _state.mpi, None
-    if mpi is not None:
-        mpi.end()
-    if _state.mpi_finder in sys.meta_path:
-        sys.meta_path.remove(_state.mpi_finder)
-    _state.mpi_finder = None
-
-
-def _watch_imported_mpi(log: Callable[[str], object]) -> None:
-    with suppress(Exception):  # the import has failed, and the program says so
-        import_module(MPI)  # waits for it
-        _watch_mpi(log)
+    there = (_state.mpi, _state.mpi_finder)
+    _state.mpi = _state.mpi_finder = None
+    _end(there)
 
 
 def _start_mpi(watch: MpiWatch) -> None:
@@ -309,9 +314,14 @@ def _take_mode() -> None:
 
 
 def _forget_finder() -> None:
-    if _state.finder in sys.meta_path:
-        sys.meta_path.remove(_state.finder)
-    _state.finder = None
+    finder, _state.finder = _state.finder, None
+    _end([finder])
+
+
+def _end(there: Iterable[Any]) -> None:
+    for each in there:
+        if each is not None:
+            each.end()
 
 
 def end() -> None:
@@ -319,19 +329,10 @@ def end() -> None:
     atexit.unregister(end)
     _forget_finder()
     _state.mode = "off"
-    _watch_mpi(print)
-    watch, _state.watch = _state.watch, None
-    steps, _state.steps = _state.steps, None
-    operations, _state.operations = _state.operations, None
-    trace, _state.trace = _state.trace, None
-    if operations is not None:
-        operations.end()
-    if trace is not None:
-        trace.end()
-    if steps is not None:
-        steps.end()
-    if watch is not None:
-        watch.end()
+    _end_mpi()
+    there = (_state.operations, _state.trace, _state.steps, _state.watch)
+    _state.operations = _state.trace = _state.steps = _state.watch = None
+    _end(there)
 
 
 def mpi() -> MpiWatch | None:

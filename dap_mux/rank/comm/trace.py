@@ -93,10 +93,9 @@ class Trace:
 
 def step_line(step: Step, *records: Record) -> dict[str, Any]:
     """Return the line of a step that has just ended, with the calls of torch's or mpi4py's."""
-    said = {name: getattr(step, name) for name in step.__slots__}
     newest = [each for record in records for each in record.newest.items()]
     calls = {name: call.number for (name, p2p), call in newest if not p2p}
-    return {**said, "kind": "step", "calls": calls}
+    return {**vars(step), "kind": "step", "calls": calls}
 
 
 def plain(line: dict[str, Any] | Call) -> dict[str, Any]:

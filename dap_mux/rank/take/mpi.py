@@ -10,7 +10,7 @@ import struct
 import sys
 from typing import TYPE_CHECKING, Any
 
-from dap_mux.rank.comm.mpi import METHODS, MPI, MpiRecord, array_of, names_of, replace, sent_of
+from dap_mux.rank.comm.mpi import METHODS, MPI, MpiRecord, array_of, replace, replace_all, sent_of
 from dap_mux.rank.comm.operators import NONE
 from dap_mux.rank.take.rank_file import MAKING
 from dap_mux.rank.take.replayer import Parted
@@ -41,11 +41,8 @@ class MpiTaker:
         self._recorder, self._record = recorder, watch.record
         self._mpi: Any = sys.modules[MPI]
         self._open: list[tuple[Any, MpiCall, Method, dict[str, Any]]] = []
-        for kind in (self._mpi.Comm, self._mpi.Intracomm):
-            for name in {*MAKING} & names_of(kind).keys():
-                replace(kind, name, self._making(name, names_of(kind)[name]))
-        for name in {*WAITING} & names_of(self._mpi.Request).keys():
-            replace(self._mpi.Request, name, self._waiting(name, names_of(self._mpi.Request)[name]))
+        replace_all((self._mpi.Comm, self._mpi.Intracomm), MAKING, self._making)
+        replace_all((self._mpi.Request,), WAITING, self._waiting)
 
     def enter(self, call: MpiCall, given: dict[str, Any], method: Method) -> None:
         """A call begins."""
@@ -111,15 +108,11 @@ class MpiReplayer:
         known = self._record.names
         known[int(self._mpi.COMM_WORLD.py2f())] = self._mpi.COMM_WORLD.Get_name(), everybody
         known[int(self._mpi.COMM_SELF.py2f())] = self._mpi.COMM_SELF.Get_name(), str(rank)
-        answered = self._requests()
-        for kind in (self._mpi.Comm, self._mpi.Intracomm):
-            names = names_of(kind)
-            for name in METHODS.keys() & names.keys():
-                replace(kind, name, self._answering(name, answered))
-            for name in {*MAKING} & names.keys():
-                replace(kind, name, self._making(name, names[name]))
-            for name in {*UNKNOWN} & names.keys():
-                replace(kind, name, _refusing(name))
+        self._answered = self._requests()
+        kinds = (self._mpi.Comm, self._mpi.Intracomm)
+        replace_all(kinds, METHODS, self._answering)
+        replace_all(kinds, MAKING, self._making)
+        replace_all(kinds, UNKNOWN, _refusing)
         self._answer_who()
 
     def _answer_who(self) -> None:
@@ -138,7 +131,7 @@ class MpiReplayer:
             replace(self._mpi.Comm, f"Get_{ask.__name__}", ask)
             replace(self._mpi.Comm, ask.__name__, property(ask))
 
-    def _answering(self, name: str, answered: Any) -> Callable[..., Any]:
+    def _answering(self, name: str, _: Any) -> Callable[..., Any]:
         described = METHODS[name]
 
         def call(comm: Any, *arguments: Any, **named: Any) -> Any:
@@ -150,7 +143,7 @@ class MpiReplayer:
             parts = self._replayer.answer(one, lambda: sends, outputs, carrier=MPI)
             one.returned = True
             if name[0] in "Ii":
-                return answered(one, described, given, parts)
+                return self._answered(one, described, given, parts)
             return self._give(one, described, given, parts)
 
         return call
@@ -231,7 +224,7 @@ class MpiReplayer:
             replace(request, name, staticmethod(_refusing(name)))
 
 
-def _refusing(name: str) -> Callable[..., Any]:
+def _refusing(name: str, _: Any = None) -> Callable[..., Any]:
     def refuse(*_: Any, **__: Any) -> Any:
         raise Parted(f"{name} of mpi4py is not in a rank's file: a replay cannot answer it")
 

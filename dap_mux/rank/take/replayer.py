@@ -11,7 +11,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-from dap_mux.rank.comm.kernels import LAYER
+from dap_mux.rank.comm.kernels import put_before
 from dap_mux.rank.comm.looks import fingerprint, unseen
 from dap_mux.rank.comm.operators import NONE, OPERATORS, tensors_in
 from dap_mux.rank.comm.record import C10D, Call, Record
@@ -84,13 +84,7 @@ class Replayer:
                 return real[source(work)]
 
         c10d.Work._source_rank = source_rank  # noqa: SLF001
-        layer = getattr(torch._C.DispatchKey, LAYER)  # noqa: SLF001
-        self._library = torch.library.Library("c10d", "IMPL")
-        for name in OPERATORS:
-            packet = getattr(torch.ops.c10d, name, None)
-            if packet is not None:
-                kernel = self._kernel(name, packet.default, layer)
-                self._library.impl(name, kernel, LAYER, with_keyset=True)
+        self._library = put_before(self._kernel)
 
     def _replace_groups(self, torch: Any, c10d: Any, make_store: Any) -> None:
         """Every group has the backend "fake", which has all ranks of the world and none there.
