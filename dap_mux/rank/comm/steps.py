@@ -102,17 +102,13 @@ class Steps:
                     self._note_first(now, parameters)
                 if is_first or self.whole:
                     now.before = {name: _hash(each) for name, each in parameters}
-                given = [(name, each.grad) for name, each in parameters if each.grad is not None]
-                now.gradients = {name: _with_zero(gradient) for name, gradient in given}
-                now.tensors = {name: _address(gradient) for name, gradient in given}
+                given = [(name, each) for name, each in parameters if each.grad is not None]
+                now.gradients = {name: _with_zero(each.grad) for name, each in given}
+                now.tensors = {name: _address(each.grad) for name, each in given}
                 if self.sums:
                     now.sums["before"] = _sums(parameters if is_first else [])
-                    alike = [
-                        (name, each.grad)
-                        for name, each in parameters
-                        if each.grad is not None and shard_of(each.grad) == shard_of(each)
-                    ]
-                    now.sums["gradients"] = _sums(alike)
+                    alike = [each for each in given if shard_of(each[1].grad) == shard_of(each[1])]
+                    now.sums["gradients"] = _sums([(name, each.grad) for name, each in alike])
             self._show("gradient", now, optimizer)
         except Exception as error:  # noqa: BLE001  (the program goes on)
             self._fails(error)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from dap_mux.rank.comm import switch
@@ -60,14 +61,11 @@ def begin(place: Place, log: Callable[[str], object]) -> Halt | None:
         limit = int(os.environ.get(TAKE_LIMIT, "0")) or NO_LIMIT
         digests = bool(os.environ.get(TAKE_DATA))
 
-        made: list[Recorder] = []
-
+        @lru_cache(maxsize=None)  # noqa: UP033  (Python 3.8)
         def recorder() -> Recorder:
             """Make it once a library is there that communicates."""
-            if not made:
-                size = place.world_size or 1
-                made.append(Recorder(path, rank, size, _environment(), limit, log, digests=digests))
-            return made[0]
+            size = place.world_size or 1
+            return Recorder(path, rank, size, _environment(), limit, log, digests=digests)
 
         def take_mpi() -> None:
             watch = switch.mpi()

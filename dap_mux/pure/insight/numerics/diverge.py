@@ -62,7 +62,9 @@ def first_divergence(replicas: Replicas) -> Divergence | None:
     left_out += [_not_sent(by_rank, *each) for each in replicas.not_sent()]
     if left_out and first > 0:
         return left_out[0]
-    judged = [_judged(replicas, name, ranks, at) for at, name, ranks in found if at == first]
+    judged = [
+        _Case(replicas, name, ranks, at).judged(at) for at, name, ranks in found if at == first
+    ]
     parted = min(judged, key=lambda each: each[0])[1] if judged else None
     said = _said_to_be_equal(by_rank, refuses=not replicas.goes_on)
     if said is not None and (parted is None or (parted.step or 0) > (said.step or 0)):
@@ -159,39 +161,25 @@ def _parted(values: Mapping[int, str | None]) -> tuple[list[int], list[int]]:
     )
 
 
-def _judged(sets: Replicas, name: str, ranks: Sequence[int], at: int) -> tuple[int, Divergence]:
-    """Return what has made these ranks differ, and the line it begins at, to order by."""
-    by_rank = sets.by_rank
-    usual, other = _parted({rank: _values(by_rank[rank], name, at) for rank in ranks})
-    a, b = by_rank[usual[0]], by_rank[other[0]]
-    case = _Case(a, b, name, at, usual, other, sets)
-    if at == 0:
-        return case.start()
-    if at % 2 == 0:
-        return case.between()
-    skipped = case.skipped()
-    if skipped is not None:
-        return skipped
-    one, another = (trace.updates[name][at // 2].step.gradients.get(name) for trace in (a, b))
-    return case.update() if one == another else case.gradient()
-
-
 class _Case:
     """One parameter in two ranks, one of the majority and one that differs from it."""
 
-    def __init__(
-        self,
-        a: RankTrace,
-        b: RankTrace,
-        name: str,
-        at: int,
-        usual: list[int],
-        other: list[int],
-        sets: Replicas,
-    ) -> None:
-        self.a, self.b, self.name, self.at = a, b, name, at // 2
-        self.usual, self.other, self.sets = usual, other, sets
-        self.mine, self.others = (trace.updates[name][at // 2] for trace in (a, b))
+    def __init__(self, sets: Replicas, name: str, ranks: Sequence[int], at: int) -> None:
+        self.sets, self.name, self.at = sets, name, at // 2
+        values = {rank: _values(sets.by_rank[rank], name, at) for rank in ranks}
+        self.usual, self.other = _parted(values)
+        self.a, self.b = sets.by_rank[self.usual[0]], sets.by_rank[self.other[0]]
+        self.mine, self.others = (each.updates[name][at // 2] for each in (self.a, self.b))
+
+    def judged(self, at: int) -> tuple[int, Divergence]:
+        """Return what has made these ranks differ, and the line it begins at, to order by."""
+        if at % 2 == 0:
+            return self.between() if at else self.start()
+        skipped = self.skipped()
+        if skipped is not None:
+            return skipped
+        one, another = (each.step.gradients.get(self.name) for each in (self.mine, self.others))
+        return self.update() if one == another else self.gradient()
 
     def start(self) -> tuple[int, Divergence]:
         """The parameters are not equal before the first step."""
@@ -246,12 +234,13 @@ class _Case:
         chance = [root for root in found if root.what == "random" and self._uses(root)]
         if self.sets.is_used_equally(self.name, self.a.rank, self.b.rank):
             chance += [root for root in reversed(found) if self._mixes_chance(root)]
-        exchanges = [
-            trace.exchange(update, self.name)
-            for trace, update in ((self.a, self.mine), (self.b, self.others))
-        ]
-        if call is None and self._apart(*exchanges):
-            call = Root("group", exchanges[0], exchanges[1])
+        mine, others = (
+            self.a.exchange(self.mine, self.name),
+            self.b.exchange(self.others, self.name),
+        )
+        exchanges = [mine, others]
+        if call is None and self._apart(mine, others):
+            call = Root("group", mine, others)
         if call is not None:
             text = f"{self.name} got its gradient from calls that are not the same"
             return self._said("other-call", text, "", call)
@@ -287,10 +276,9 @@ class _Case:
 
     def _apart(self, at: int | None, other: int | None) -> bool:
         """Whether the calls that exchange are those of two groups."""
-        mine = self.a.lines[at] if at is not None else None
-        others = self.b.lines[other] if other is not None else None
-        calls = isinstance(mine, Call) and isinstance(others, Call)
-        return calls and getattr(mine, "group", "") != getattr(others, "group", "")
+        sides = ((self.a, at), (self.b, other))
+        lines = [trace.lines[each] for trace, each in sides if each is not None]
+        return len({line.group for line in lines if isinstance(line, Call)}) > 1
 
     @staticmethod
     def _mixed(root: Root, exchanges: list[int | None]) -> Root:
