@@ -1,4 +1,4 @@
-"""How each of these training programs begins and ends.
+"""How each of these training programs begins and ends, and what many of them have in common.
 
 With `DIVERGE_STEPS` in the environment they say at the end what `finish` adds up, after each step.
 `DIVERGE_SEED` gives them other weights and other batches.
@@ -11,11 +11,12 @@ import gc
 import os
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 import torch
 import torch.distributed as dist
+from torch import nn
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 SEED: Final = 100_003 * int(os.environ.get("DIVERGE_SEED", "0"))
@@ -78,6 +79,85 @@ class Deadline:
         flag = torch.tensor([float(time.monotonic() > self.at)])
         dist.broadcast(flag, 0)
         return bool(flag.item())
+
+
+def until(seconds: float) -> Iterator[int]:
+    """Count the steps until then; rank 0 says how many they were."""
+    deadline, step = Deadline(seconds), 0
+    while not deadline.over():
+        yield step
+        step += 1
+    if dist.get_rank() == 0:
+        print(f"{step} steps", flush=True)
+
+
+def learn(
+    optimizer: torch.optim.Optimizer, loss: torch.Tensor, step: int | None = None, every: int = 1
+) -> None:
+    """Make a step of training; say the loss where the step's number is given."""
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    if step is not None:
+        say(dist.get_rank(), step, loss, every)
+
+
+def average_gradients(model: nn.Module) -> None:
+    """Give all ranks the mean of their gradients."""
+    for parameter in model.parameters():
+        dist.all_reduce(parameter.grad)
+        parameter.grad /= dist.get_world_size()
+
+
+def say(rank: int, step: int, loss: torch.Tensor, every: int = 1) -> None:
+    """Print the loss on rank 0."""
+    if rank == 0 and step % every == 0:
+        print(f"step {step}: loss {loss.item():.4f}", flush=True)
+
+
+class Classifier(nn.Module):
+    """Two layers, from the points of `blobs` to their classes."""
+
+    def __init__(
+        self,
+        width: int,
+        activation: Callable[[torch.Tensor], torch.Tensor] = torch.relu,
+        classes: int = 4,
+    ) -> None:
+        super().__init__()
+        self.hidden = nn.Linear(8, width)
+        self.head = nn.Linear(width, classes)
+        self.activation = activation
+
+    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
+        """Return a score of each class."""
+        return self.head(self.activation(self.hidden(inputs)))
+
+
+class Block(nn.Module):
+    """A feed-forward layer with its norm."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(width)
+        self.up = nn.Linear(width, 2 * width)
+        self.down = nn.Linear(2 * width, width)
+
+    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
+        """Add to the inputs what it makes of them."""
+        return inputs + self.down(torch.relu(self.up(self.norm(inputs))))
+
+
+def loss_of(model: nn.Module, batch: tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:
+    """Return how far a classifier is from the labels of a batch."""
+    inputs, labels = batch
+    return nn.functional.cross_entropy(model(inputs), labels)
+
+
+def loss_of_words(model: nn.Module, words: torch.Tensor) -> torch.Tensor:
+    """Return how badly a model says the next word of each."""
+    scores = model(words[:, :-1]).flatten(0, 1)
+    return nn.functional.cross_entropy(scores, words[:, 1:].flatten())
 
 
 def blobs(rank: int, step: int, size: int = 32) -> tuple[torch.Tensor, torch.Tensor]:

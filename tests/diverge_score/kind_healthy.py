@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.diverge_score.expected import Case
-from tests.diverge_score.kind_replicas import look
+from tests.diverge_score.traces import look
 
 __all__ = ["look", "right"]
 

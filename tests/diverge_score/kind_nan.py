@@ -10,8 +10,7 @@ from typing import Any, Final
 
 import anyio
 
-from tests.launchers.launching import launch
-from tests.launchers.tools import environment
+from tests.launchers.launching import run_torch
 from tests.real.driving import joined
 from tests.support.processes.commands import Command, User, bodies
 
@@ -26,9 +25,7 @@ _STEP: Final = re.compile(r"step (\d+)")
 @asynccontextmanager
 async def started(user: User, program: Path, nproc: int, **environ: str) -> AsyncIterator[Command]:
     """A program under `dap-mux run --locate`; its ranks are ended afterwards."""
-    words = ["run", "--locate", "--", "torchrun", "--standalone"]
-    words += ["--nproc-per-node", str(nproc), str(program)]
-    run = await launch(user, environment("torch"), words, **environ)
+    run = await run_torch(user, ["--locate"], program, ranks=nproc, **environ)
     try:
         yield run
     finally:

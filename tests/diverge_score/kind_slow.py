@@ -10,8 +10,7 @@ import anyio
 
 from tests.diverge_score.expected import Case
 from tests.diverge_score.traces import statements
-from tests.launchers.launching import launch
-from tests.launchers.tools import environment
+from tests.launchers.launching import run_torch
 from tests.real.driving import joined
 from tests.support.processes.commands import User
 
@@ -24,9 +23,8 @@ SAYS: Final = ("slow-rank", "healthy", "not-joined")
 
 async def look(user: User, program: Path, nproc: int, **environ: str) -> dict[str, Any]:
     """Return what `why --slow` says, once it has seen enough calls."""
-    words = ["run", "--no-wait", "--comm", "time", "--", "torchrun", "--standalone"]
-    words += ["--nproc-per-node", str(nproc), str(program), "--seconds", str(RUNS_S)]
-    run = await launch(user, environment("torch"), words, **environ)
+    options, seconds = ("--no-wait", "--comm", "time"), ("--seconds", str(RUNS_S))
+    run = await run_torch(user, options, program, *seconds, ranks=nproc, **environ)
     try:
         await joined(run, name="scorer", timeout=STARTS)
         with anyio.fail_after(STARTS):

@@ -1,7 +1,7 @@
 """`make diverge-score`: what is said of programs that go wrong silently, kind by kind.
 
 It goes on where it was stopped: `build/diverge-score/KIND.jsonl` has an answer a line. Each kind is
-a module `kind_KIND` with `look`, which runs a program, and `right`, which judges the answer.
+a module with `look`, which runs a program, and `right`, which judges the answer.
 """
 
 from __future__ import annotations
@@ -10,16 +10,22 @@ import argparse
 import json
 import sys
 import tempfile
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
 import anyio
 
-from tests.diverge_score.expected import CASES, ENVIRONMENT, Case
+from tests.diverge_score import kind_healthy, kind_nan, kind_slow, traces
+from tests.diverge_score.expected import CASES, ENVIRONMENT, Case, Kind
 from tests.support.processes.commands import User
 
 LOGS: Final = Path(__file__).resolve().parents[2] / "build" / "diverge-score"
+KINDS: Final[dict[Kind, Any]] = {
+    **dict.fromkeys(("replicas", "runs"), traces),
+    "nan": kind_nan,
+    "slow": kind_slow,
+    "healthy": kind_healthy,
+}
 
 
 async def answer(kind: Any, case: Case, seed: int) -> dict[str, Any]:
@@ -50,12 +56,11 @@ def known(log: Path) -> dict[str, dict[str, Any]]:
 def main() -> int:
     """Look at each program of a kind that the log has not."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("kind")
+    parser.add_argument("kind", choices=KINDS)
     parser.add_argument("cases", nargs="*")
     parser.add_argument("--looks", type=int, default=1, help="at each, with other seeds")
     wanted = parser.parse_args()
-    kind, log = import_module(f"tests.diverge_score.kind_{wanted.kind}"), LOGS / wanted.kind
-    log = log.with_suffix(".jsonl")
+    kind, log = KINDS[wanted.kind], LOGS / f"{wanted.kind}.jsonl"
     log.parent.mkdir(parents=True, exist_ok=True)
     looks = [
         (case, seed)

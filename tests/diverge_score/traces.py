@@ -1,4 +1,4 @@
-"""Makes traces of programs, and judges what `diverge --locate` says of them."""
+"""Kinds "replicas" and "runs": where these part, by `diverge --locate` of traces made here."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from dap_mux.frontends.cli.diverge import of_replicas, of_runs
 from dap_mux.session.traces import read_trace
 from tests.diverge_score.expected import CASES, Case
 from tests.launchers.tools import environment
+from tests.support.processes.commands import User
 
 FORKED: Final = Path(__file__).with_name("forked.py")
 BY_PATH: Final = {case.path: case for case in CASES if case.kind in ("replicas", "runs", "healthy")}
@@ -52,12 +53,12 @@ def trace_of(
     return there
 
 
-def said_of(folder: Path, program: Path, nproc: int, variables: dict[str, str]) -> dict[str, Any]:
+async def look(user: User, program: Path, nproc: int, **variables: str) -> dict[str, Any]:
     """Return the answer on the ranks of a program, or on it and what it should have been."""
-    trace = read_trace(trace_of(folder, program, nproc, variables))
+    trace = read_trace(trace_of(user.folder, program, nproc, variables))
     if BY_PATH[program].kind != "runs":
         return of_replicas(trace)
-    return of_runs(read_trace(trace_of(folder, program, nproc, variables, "--good")), trace)
+    return of_runs(read_trace(trace_of(user.folder, program, nproc, variables, "--good")), trace)
 
 
 def right(case: Case, body: dict[str, Any]) -> dict[str, bool]:

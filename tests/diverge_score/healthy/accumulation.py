@@ -5,23 +5,11 @@ from __future__ import annotations
 import contextlib
 
 import torch
-from common import blobs, finish, start
+from common import Classifier, blobs, finish, start
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 STEPS, ACCUMULATE = 12, 4
-
-
-class Classifier(nn.Module):
-    """Two layers."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.hidden = nn.Linear(8, 24)
-        self.head = nn.Linear(24, 4)
-
-    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
-        return self.head(torch.relu(self.hidden(inputs)))
 
 
 class Trainer:
@@ -29,7 +17,7 @@ class Trainer:
 
     def __init__(self, rank: int) -> None:
         self.rank = rank
-        self.model = DistributedDataParallel(Classifier())
+        self.model = DistributedDataParallel(Classifier(24))
         self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=0.01)
 
     def micro_batch(self, number: int) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import torch
-from common import finish, start
+from common import finish, say, start
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
@@ -62,8 +62,7 @@ def main() -> None:
         forger.zero_grad()
         judge(discriminator, forged, is_real=True).backward()
         forger.step()
-        if rank == 0 and step % 4 == 0:
-            print(f"step {step}: loss {loss.item():.4f}", flush=True)
+        say(rank, step, loss, every=4)
     finish([*generator.parameters(), *discriminator.parameters()])
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import torch
-from common import finish, start
+from common import finish, learn, loss_of, start
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
@@ -40,13 +40,8 @@ def main() -> None:
     model = DistributedDataParallel(Network())
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
     for step in range(STEPS):
-        images, labels = textures(rank, step)
-        loss = nn.functional.cross_entropy(model(images), labels)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        if rank == 0:
-            print(f"step {step}: loss {loss.item():.4f}", flush=True)
+        loss = loss_of(model, textures(rank, step))
+        learn(optimizer, loss, step)
     finish(model.parameters())
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import torch
-from common import blobs, finish, start
+from common import blobs, finish, learn, start
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
@@ -41,11 +41,7 @@ def main() -> None:
     for step in range(STEPS):
         inputs, labels = blobs(rank, step)
         loss = nn.functional.cross_entropy(model(augment(inputs)), labels)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        if rank == 0 and step % 5 == 0:
-            print(f"step {step}: loss {loss.item():.4f}", flush=True)
+        learn(optimizer, loss, step, every=5)
     finish(model.parameters())
 
 

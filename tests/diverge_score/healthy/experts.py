@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 import torch.distributed as dist
-from common import finish, sentences, start
+from common import finish, say, sentences, start
 from torch import nn
 from torch.distributed.nn.functional import all_to_all_single
 
@@ -66,8 +66,7 @@ def main() -> None:
         loss.backward()
         average_gradients(model, world)
         optimizer.step()
-        if rank == 0:
-            print(f"step {step}: loss {loss.item():.4f}", flush=True)
+        say(rank, step, loss)
     finish(model.common())
 
 

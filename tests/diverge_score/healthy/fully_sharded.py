@@ -3,24 +3,11 @@
 from __future__ import annotations
 
 import torch
-from common import finish, sentences, start
+from common import Block, finish, say, sentences, start
 from torch import nn
 from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 
 STEPS = 10
-
-
-class Block(nn.Module):
-    """A feed-forward layer with its norm."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.norm = nn.LayerNorm(16)
-        self.up = nn.Linear(16, 32)
-        self.down = nn.Linear(32, 16)
-
-    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
-        return inputs + self.down(torch.relu(self.up(self.norm(inputs))))
 
 
 class Model(nn.Module):
@@ -29,7 +16,7 @@ class Model(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.embedding = nn.Embedding(32, 16)
-        self.blocks = nn.Sequential(Block(), Block())
+        self.blocks = nn.Sequential(Block(16), Block(16))
         self.head = nn.Linear(16, 32)
 
     def forward(self, words: torch.Tensor) -> torch.Tensor:
@@ -55,8 +42,7 @@ def main() -> None:
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         optimizer.zero_grad()
-        if rank == 0:
-            print(f"step {step}: loss {loss.item():.4f}", flush=True)
+        say(rank, step, loss)
     finish(model.parameters())
 
 

@@ -4,22 +4,10 @@ from __future__ import annotations
 
 import torch
 import torch.distributed as dist
-from common import blobs, finish, start
+from common import Classifier, blobs, finish, learn, loss_of, start
 from torch import nn
 
 STEPS, EVERY = 16, 4
-
-
-class Classifier(nn.Module):
-    """Two layers."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.hidden = nn.Linear(8, 24)
-        self.head = nn.Linear(24, 4)
-
-    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
-        return self.head(torch.relu(self.hidden(inputs)))
 
 
 @torch.no_grad()
@@ -30,17 +18,14 @@ def average(model: nn.Module) -> None:
 
 
 def local_step(model: nn.Module, optimizer: torch.optim.Optimizer, rank: int, step: int) -> float:
-    inputs, labels = blobs(rank, step)
-    loss = nn.functional.cross_entropy(model(inputs), labels)
-    optimizer.zero_grad()
-    loss.backward()
-    optimizer.step()
+    loss = loss_of(model, blobs(rank, step))
+    learn(optimizer, loss)
     return loss.item()
 
 
 def main() -> None:
     rank, _ = start()
-    model = Classifier()
+    model = Classifier(24)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     for step in range(STEPS):
         loss = local_step(model, optimizer, rank, step)

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
-from common import blobs, finish, start
+from common import blobs, finish, learn, loss_of, start
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
@@ -52,11 +52,8 @@ def main() -> None:
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     evaluation = Evaluation(classifier)
     for step in range(STEPS):
-        inputs, labels = blobs(rank, step)
-        loss = nn.functional.cross_entropy(model(inputs), labels)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
+        loss = loss_of(model, blobs(rank, step))
+        learn(optimizer, loss)
         if (step + 1) % EVERY == 0:
             if rank == 0:
                 evaluation.run(step)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import torch
-from common import blobs, finish, start
+from common import blobs, finish, learn, loss_of, start
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
@@ -36,11 +36,8 @@ def main() -> None:
     average = AveragedModel(classifier, multi_avg_fn=get_ema_multi_avg_fn(0.9))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.2)
     for step in range(STEPS):
-        inputs, labels = blobs(rank, step)
-        loss = nn.functional.cross_entropy(model(inputs), labels)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
+        loss = loss_of(model, blobs(rank, step))
+        learn(optimizer, loss)
         average.update_parameters(classifier)
     print(f"rank {rank}: {accuracy(average, rank):.2f}", flush=True)
     finish([*model.parameters(), *average.parameters()])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from common import finish, sentences, start
+from common import finish, learn, say, sentences, start
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
@@ -45,12 +45,9 @@ def main() -> None:
     for step in range(STEPS):
         words = sentences(rank, step)
         loss = nn.functional.cross_entropy(model(words).flatten(0, 1), words.flatten() % 3)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
+        learn(optimizer, loss)
         schedule.step()
-        if rank == 0 and step % 5 == 0:
-            print(f"step {step}: loss {loss.item():.4f}", flush=True)
+        say(rank, step, loss, every=5)
     finish(model.parameters())
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import torch
-from common import finish, sentences, start
+from common import finish, learn, loss_of_words, sentences, start
 from tensor_parallel import Copy, Reduce, column, row
 from torch import nn
 
@@ -50,14 +50,8 @@ def main() -> None:
     model = Model(rank, world)
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
     for step in range(STEPS):
-        words = sentences(0, step)
-        scores = model(words[:, :-1])
-        loss = nn.functional.cross_entropy(scores.flatten(0, 1), words[:, 1:].flatten())
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        if rank == 0:
-            print(f"step {step}: loss {loss.item():.4f}", flush=True)
+        loss = loss_of_words(model, sentences(0, step))
+        learn(optimizer, loss, step)
     norms = [each for layer in model.layers for each in layer.norm.parameters()]
     finish([*model.embedding.parameters(), *norms, *model.head.parameters()])
 

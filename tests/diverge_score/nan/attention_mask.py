@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import torch
-from common import finish, sentences, start
+from common import finish, learn, sentences, start
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
@@ -61,11 +61,7 @@ def main() -> None:
         words = sentences(rank, step)
         scores = model(words, lengths_of(rank, step, len(words)))
         loss = nn.functional.cross_entropy(scores.flatten(0, 1), words.flatten() % 3)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        if rank == 0:
-            print(f"step {step}: loss {loss.item():.4f}", flush=True)
+        learn(optimizer, loss, step)
     finish(model.parameters())
 
 

@@ -4,23 +4,11 @@ from __future__ import annotations
 
 import torch
 import torch.distributed as dist
-from common import blobs, finish, start
+from common import Classifier, blobs, finish, start
 from torch import nn
 
 STEPS = 14
 RARE = 3  # the class whose recall is watched
-
-
-class Classifier(nn.Module):
-    """Two layers."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.hidden = nn.Linear(8, 16)
-        self.head = nn.Linear(16, 4)
-
-    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
-        return self.head(torch.tanh(self.hidden(inputs)))
 
 
 def recall(scores: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
@@ -44,7 +32,7 @@ def batch(rank: int, step: int) -> tuple[torch.Tensor, torch.Tensor]:
 
 def main() -> None:
     rank, _ = start()
-    model = Classifier()
+    model = Classifier(16, torch.tanh)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.2)
     for step in range(STEPS):
         inputs, labels = batch(rank, step)

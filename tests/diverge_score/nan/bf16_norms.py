@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import torch
-from common import blobs, finish, start
+from common import blobs, finish, learn, start
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
@@ -44,11 +44,7 @@ def main() -> None:
             scores, hidden = model(inputs)
             loss = nn.functional.cross_entropy(scores, labels)
         loss = loss + penalty(hidden, 8)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        if rank == 0:
-            print(f"step {step}: loss {loss.item():.4f}", flush=True)
+        learn(optimizer, loss, step)
     finish(model.parameters())
 
 

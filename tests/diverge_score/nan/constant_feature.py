@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import torch
-from common import blobs, finish, start
+from common import blobs, finish, learn, loss_of, start
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
@@ -46,13 +46,8 @@ def main() -> None:
     model = DistributedDataParallel(Stack())
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
     for step in range(STEPS):
-        inputs, labels = batch(rank, step)
-        loss = nn.functional.cross_entropy(model(inputs), labels)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        if rank == 0 and step % 3 == 0:
-            print(f"step {step}: loss {loss.item():.4f}", flush=True)
+        loss = loss_of(model, batch(rank, step))
+        learn(optimizer, loss, step, every=3)
     finish(model.parameters())
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import torch
-from common import blobs, finish, start
+from common import blobs, finish, loss_of, say, start
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
@@ -36,13 +36,11 @@ def main() -> None:
     for step in range(STEPS):
         for group in optimizer.param_groups:
             group["lr"] = float(rate_of(step))  # BUG
-        inputs, labels = blobs(rank, step)
-        loss = nn.functional.cross_entropy(model(inputs), labels)
+        loss = loss_of(model, blobs(rank, step))
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()  # BUG
-        if rank == 0:
-            print(f"step {step}: loss {loss.item():.4f}", flush=True)
+        say(rank, step, loss)
     finish(model.parameters())
 
 

@@ -4,24 +4,12 @@ from __future__ import annotations
 
 import torch
 import torch.distributed as dist
-from common import blobs, finish, start
+from common import Classifier, blobs, finish, learn, start
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 STEPS = 12
 CLASSES = 5  # one more than the data has
-
-
-class Classifier(nn.Module):
-    """Two layers."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.hidden = nn.Linear(8, 16)
-        self.head = nn.Linear(16, CLASSES)
-
-    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
-        return self.head(torch.relu(self.hidden(inputs)))
 
 
 class Counts:
@@ -42,7 +30,7 @@ class Counts:
 
 def main() -> None:
     rank, _ = start()
-    model = DistributedDataParallel(Classifier())
+    model = DistributedDataParallel(Classifier(16, classes=CLASSES))
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
     counts = Counts()
     for step in range(STEPS):
@@ -50,11 +38,7 @@ def main() -> None:
         counts.add(labels)
         weights = counts.weights() if step >= 4 else None  # plain at first
         loss = nn.functional.cross_entropy(model(inputs), labels, weight=weights)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        if rank == 0:
-            print(f"step {step}: loss {loss.item():.4f}", flush=True)
+        learn(optimizer, loss, step)
     finish(model.parameters())
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import torch
-from common import finish, start
+from common import finish, learn, start
 from torch import nn
 from torch.distributed.fsdp import fully_shard
 
@@ -50,11 +50,7 @@ def main() -> None:
     for step in range(STEPS):
         bars, ends = lines_of(rank, step)
         loss = loss_of(model(bars), ends)
-        loss.backward()
-        optimizer.step()
-        optimizer.zero_grad()
-        if rank == 0:
-            print(f"step {step}: loss {loss.item():.4f}", flush=True)
+        learn(optimizer, loss, step)
     finish(model.parameters())
 
 

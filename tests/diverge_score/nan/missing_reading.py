@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import torch
-from common import finish, start
+from common import finish, learn, start
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
@@ -47,11 +47,7 @@ def main() -> None:
     for step in range(STEPS):
         table = parse(rows(rank, step))  # BUG
         loss = (model(table[:, :-1]) - table[:, -1]).square().mean()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        if rank == 0 and step % 5 == 0:
-            print(f"step {step}: loss {loss.item():.4f}", flush=True)
+        learn(optimizer, loss, step, every=5)
     finish(model.parameters())
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import torch
-from common import finish, sentences, start
+from common import finish, say, sentences, start
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
@@ -44,8 +44,7 @@ def main() -> None:
         optimizer.zero_grad()
         loss.backward()  # BUG
         optimizer.step()
-        if rank == 0:
-            print(f"step {step}: loss {loss.item():.4f}", flush=True)
+        say(rank, step, loss)
     finish(model.parameters())
 
 

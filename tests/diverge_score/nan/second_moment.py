@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import torch
-from common import finish, sentences, start
+from common import finish, say, sentences, start
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
@@ -50,8 +50,7 @@ def main() -> None:
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()  # BUG
-        if rank == 0:
-            print(f"step {step}: loss {loss.item():.4f}", flush=True)
+        say(rank, step, loss)
     finish(model.parameters())
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from common import blobs, finish, start
+from common import blobs, finish, loss_of, say, start
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
@@ -53,13 +53,11 @@ def main() -> None:
     model = DistributedDataParallel(Network())
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
     for step in range(STEPS):
-        inputs, labels = batch(rank, step)
-        loss = nn.functional.cross_entropy(model(inputs), labels)
+        loss = loss_of(model, batch(rank, step))
         optimizer.zero_grad()
         loss.backward()  # BUG
         optimizer.step()
-        if rank == 0:
-            print(f"step {step}: loss {loss.item():.4f}", flush=True)
+        say(rank, step, loss)
     finish(model.parameters())
 
 

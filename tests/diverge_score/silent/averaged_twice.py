@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import torch
-from common import arguments, finish, start
+from common import arguments, finish, learn, start
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
@@ -49,11 +49,7 @@ def main() -> None:
     for step in range(STEPS):
         series, target = waves(rank, step)
         loss = loss_of(model(series), target)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        if rank == 0 and step % 3 == 0:
-            print(f"step {step}: loss {loss.item():.4f}", flush=True)
+        learn(optimizer, loss, step, every=3)
     finish(model.parameters())
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import torch
-from common import arguments, finish, sentences, start
+from common import arguments, finish, learn, loss_of_words, sentences, start
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
@@ -42,11 +42,6 @@ class Model(nn.Module):
         return self.head(self.second(self.first(self.embedding(words))))
 
 
-def loss_of(model: nn.Module, words: torch.Tensor) -> torch.Tensor:
-    scores = model(words[:, :-1])
-    return nn.functional.cross_entropy(scores.flatten(0, 1), words[:, 1:].flatten())
-
-
 def main() -> None:
     good = arguments().good
     rank, _ = start()
@@ -54,12 +49,8 @@ def main() -> None:
     model = DistributedDataParallel(Model(softmax_type))
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
     for step in range(STEPS):
-        loss = loss_of(model, sentences(rank, step))
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        if rank == 0:
-            print(f"step {step}: loss {loss.item():.4f}", flush=True)
+        loss = loss_of_words(model, sentences(rank, step))
+        learn(optimizer, loss, step)
     finish(model.parameters())
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import torch
-from common import blobs, finish, start
+from common import blobs, finish, loss_of, say, start
 from tensor_parallel import Copy, Reduce, column, row
 from torch import nn
 
@@ -43,14 +43,12 @@ def main() -> None:
     model = Classifier(rank, world)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.2)
     for step in range(STEPS):
-        inputs, labels = blobs(0, step)
-        loss = nn.functional.cross_entropy(model(inputs), labels)
+        loss = loss_of(model, blobs(0, step))
         optimizer.zero_grad()
         loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), MAX_NORM)  # BUG
         optimizer.step()
-        if rank == 0 and step % 4 == 0:
-            print(f"step {step}: loss {loss.item():.4f}", flush=True)
+        say(rank, step, loss, every=4)
     finish([*model.block.norm.parameters(), *model.head.parameters()])
 
 

@@ -3,25 +3,12 @@
 from __future__ import annotations
 
 import torch
-from common import arguments, blobs, finish, start
+from common import Block, arguments, blobs, finish, loss_of, say, start
 from torch import nn
 from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 
 STEPS = 10
 WIDTH = 16
-
-
-class Block(nn.Module):
-    """A feed-forward layer with its norm."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.norm = nn.LayerNorm(WIDTH)
-        self.up = nn.Linear(WIDTH, 2 * WIDTH)
-        self.down = nn.Linear(2 * WIDTH, WIDTH)
-
-    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
-        return inputs + self.down(torch.relu(self.up(self.norm(inputs))))
 
 
 class Model(nn.Module):
@@ -30,7 +17,7 @@ class Model(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.first = nn.Linear(8, WIDTH)
-        self.blocks = nn.Sequential(Block(), Block())
+        self.blocks = nn.Sequential(Block(WIDTH), Block(WIDTH))
         self.head = nn.Linear(WIDTH, 4)
 
     def forward(self, inputs: torch.Tensor) -> torch.Tensor:
@@ -51,13 +38,11 @@ def main() -> None:
     model = shard(Model(), torch.float32 if good else torch.bfloat16)  # BUG
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     for step in range(STEPS):
-        inputs, labels = blobs(rank, step)
-        loss = nn.functional.cross_entropy(model(inputs), labels)
+        loss = loss_of(model, blobs(rank, step))
         loss.backward()  # BUG
         optimizer.step()
         optimizer.zero_grad()
-        if rank == 0:
-            print(f"step {step}: loss {loss.item():.4f}", flush=True)
+        say(rank, step, loss)
     finish(model.parameters())
 
 

@@ -4,22 +4,10 @@ from __future__ import annotations
 
 import torch
 import torch.distributed as dist
-from common import blobs, finish, start
+from common import Classifier, blobs, finish, say, start
 from torch import nn
 
 STEPS = 14
-
-
-class Classifier(nn.Module):
-    """Two layers."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.hidden = nn.Linear(8, 32)
-        self.head = nn.Linear(32, 4)
-
-    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
-        return self.head(torch.relu(self.hidden(inputs)))
 
 
 class Exchange:
@@ -46,7 +34,7 @@ def batch_loss(model: nn.Module, rank: int, step: int) -> torch.Tensor:
 def main() -> None:
     rank, world = start()
     exchange = Exchange(rank, world)
-    model = Classifier()
+    model = Classifier(32)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
     for step in range(STEPS):
         loss = batch_loss(model, rank, step)
@@ -55,8 +43,7 @@ def main() -> None:
         for parameter in model.parameters():
             parameter.grad = exchange.average(parameter.grad)
         optimizer.step()
-        if rank == 0:
-            print(f"step {step}: loss {loss.item():.4f}", flush=True)
+        say(rank, step, loss)
     finish(model.parameters())
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 import torch.distributed as dist
-from common import blobs, finish, start
+from common import blobs, finish, loss_of, say, start
 from torch import nn
 from torch.distributed.nn.functional import all_gather
 
@@ -58,14 +58,12 @@ def main() -> None:
     model = Model(rank, world)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     for step in range(STEPS):
-        inputs, labels = blobs(rank, step)
-        loss = nn.functional.cross_entropy(model(inputs), labels)
+        loss = loss_of(model, blobs(rank, step))
         optimizer.zero_grad()
         loss.backward()
         average_gradients(model, world)
         optimizer.step()
-        if rank == 0:
-            print(f"step {step}: loss {loss.item():.4f}", flush=True)
+        say(rank, step, loss)
     router = model.layer.expert_router
     finish([*model.first.parameters(), *router.parameters(), *model.head.parameters()])
 

@@ -6,7 +6,7 @@ import io
 from typing import Any
 
 import torch
-from common import arguments, finish, sentences, start
+from common import arguments, finish, loss_of_words, sentences, start
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
@@ -51,9 +51,7 @@ def train(
 ) -> torch.Tensor:
     loss = torch.zeros(())
     for step in steps:
-        words = sentences(rank, step)
-        scores = model(words[:, :-1]).flatten(0, 1)
-        loss = nn.functional.cross_entropy(scores, words[:, 1:].flatten())
+        loss = loss_of_words(model, sentences(rank, step))
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()  # BUG

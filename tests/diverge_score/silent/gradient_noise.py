@@ -4,23 +4,11 @@ from __future__ import annotations
 
 import torch
 import torch.distributed as dist
-from common import blobs, finish, start
+from common import Classifier, blobs, finish, loss_of, say, start
 from torch import nn
 
 STEPS = 12
 CLIP, NOISE = 1.0, 0.05
-
-
-class Classifier(nn.Module):
-    """Two layers."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.hidden = nn.Linear(8, 24)
-        self.head = nn.Linear(24, 4)
-
-    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
-        return self.head(torch.relu(self.hidden(inputs)))
 
 
 class Privacy:
@@ -44,19 +32,17 @@ class Privacy:
 
 def main() -> None:
     rank, _ = start()
-    model = Classifier()
+    model = Classifier(24)
     privacy = Privacy(model, rank)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.2)
     for step in range(STEPS):
-        inputs, labels = blobs(rank, step)
-        loss = nn.functional.cross_entropy(model(inputs), labels)
+        loss = loss_of(model, blobs(rank, step))
         optimizer.zero_grad()
         loss.backward()
         privacy.average()
         privacy.add_noise()
         optimizer.step()
-        if rank == 0:
-            print(f"step {step}: loss {loss.item():.4f}", flush=True)
+        say(rank, step, loss)
     finish(model.parameters())
 
 

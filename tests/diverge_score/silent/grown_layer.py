@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import torch
-import torch.distributed as dist
-from common import blobs, finish, start
+from common import average_gradients, blobs, finish, loss_of, start
 from torch import nn
 
 STEPS, GROWS = 16, 8
@@ -35,12 +34,6 @@ def log_samples(model: nn.Module, step: int) -> None:
     print(f"step {step}: {[round(each, 2) for each in chances[0].tolist()]}", flush=True)
 
 
-def average_gradients(model: nn.Module) -> None:
-    for parameter in model.parameters():
-        dist.all_reduce(parameter.grad)
-        parameter.grad /= dist.get_world_size()
-
-
 def make_optimizer(model: nn.Module) -> torch.optim.Optimizer:
     return torch.optim.SGD(model.parameters(), lr=0.1)
 
@@ -50,8 +43,7 @@ def main() -> None:
     model = Classifier()
     optimizer = make_optimizer(model)
     for step in range(STEPS):
-        inputs, labels = blobs(rank, step)
-        loss = nn.functional.cross_entropy(model(inputs), labels)
+        loss = loss_of(model, blobs(rank, step))
         optimizer.zero_grad()
         loss.backward()
         average_gradients(model)

@@ -3,25 +3,12 @@
 from __future__ import annotations
 
 import torch
-from common import finish, sentences, start
+from common import Block, finish, loss_of_words, say, sentences, start
 from torch import nn
 from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 from torch.distributed.fsdp import fully_shard
 
 STEPS = 10
-
-
-class Block(nn.Module):
-    """A feed-forward layer with its norm."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.norm = nn.LayerNorm(16)
-        self.up = nn.Linear(16, 32)
-        self.down = nn.Linear(32, 16)
-
-    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
-        return inputs + self.down(torch.relu(self.up(self.norm(inputs))))
 
 
 class Model(nn.Module):
@@ -30,7 +17,7 @@ class Model(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.embedding = nn.Embedding(32, 16)
-        self.blocks = nn.ModuleList(Block() for _ in range(2))
+        self.blocks = nn.ModuleList(Block(16) for _ in range(2))
         self.head = nn.Linear(16, 32)
 
     def forward(self, words: torch.Tensor) -> torch.Tensor:
@@ -53,14 +40,11 @@ def main() -> None:
     model = shard(Model(), mesh)
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
     for step in range(STEPS):
-        words = sentences(rank, step)
-        scores = model(words[:, :-1])
-        loss = nn.functional.cross_entropy(scores.flatten(0, 1), words[:, 1:].flatten())
+        loss = loss_of_words(model, sentences(rank, step))
         loss.backward()  # BUG
         optimizer.step()
         optimizer.zero_grad()
-        if rank == 0:
-            print(f"step {step}: loss {loss.item():.4f}", flush=True)
+        say(rank, step, loss)
     finish(model.parameters())
 
 

@@ -3,24 +3,12 @@
 from __future__ import annotations
 
 import torch
-from common import blobs, finish, start
+from common import Classifier, blobs, finish, learn, loss_of, say, start
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 STEPS = 20
 EVERY = 8
-
-
-class Classifier(nn.Module):
-    """Two layers."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.hidden = nn.Linear(8, 16)
-        self.head = nn.Linear(16, 4)
-
-    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
-        return self.head(torch.sigmoid(self.hidden(inputs)))
 
 
 class SlowWeights:
@@ -45,20 +33,16 @@ class SlowWeights:
 
 def main() -> None:
     rank, _ = start()
-    model = DistributedDataParallel(Classifier())
+    model = DistributedDataParallel(Classifier(16, torch.sigmoid))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.3)
     slow = SlowWeights(model, rank)
     for step in range(STEPS):
-        inputs, labels = blobs(rank, step)
-        loss = nn.functional.cross_entropy(model(inputs), labels)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
+        loss = loss_of(model, blobs(rank, step))
+        learn(optimizer, loss)
         slow.update()
         if (step + 1) % EVERY == 0:
             slow.replace()
-            if rank == 0:
-                print(f"step {step}: loss {loss.item():.4f}", flush=True)
+            say(rank, step, loss)
     finish(model.parameters())
 
 

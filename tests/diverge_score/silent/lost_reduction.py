@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 import torch.distributed as dist
-from common import finish, start
+from common import finish, loss_of, say, start
 from torch import nn
 
 STEPS = 12
@@ -44,15 +44,13 @@ def main() -> None:
     model = Network().to(memory_format=torch.channels_last)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
     for step in range(STEPS):
-        images, labels = colours(rank, step)
-        loss = nn.functional.cross_entropy(model(images), labels)
+        loss = loss_of(model, colours(rank, step))
         optimizer.zero_grad()
         loss.backward()
         for parameter in model.parameters():
             average(parameter.grad)
         optimizer.step()
-        if rank == 0 and step % 4 == 0:
-            print(f"step {step}: loss {loss.item():.4f}", flush=True)
+        say(rank, step, loss, every=4)
     finish(model.parameters())
 
 

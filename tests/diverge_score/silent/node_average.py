@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 import torch.distributed as dist
-from common import blobs, finish, start
+from common import Classifier, blobs, finish, loss_of, say, start
 from torch import nn
 
 STEPS = 12
@@ -22,18 +22,6 @@ class Topology:
         self.world = world
 
 
-class Classifier(nn.Module):
-    """Two layers."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.hidden = nn.Linear(8, 24)
-        self.head = nn.Linear(24, 4)
-
-    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
-        return self.head(torch.relu(self.hidden(inputs)))
-
-
 def average_gradients(model: nn.Module, topology: Topology) -> None:
     for parameter in model.parameters():
         dist.all_reduce(parameter.grad, group=topology.node)
@@ -42,8 +30,7 @@ def average_gradients(model: nn.Module, topology: Topology) -> None:
 
 
 def train_step(model: nn.Module, rank: int, step: int) -> torch.Tensor:
-    inputs, labels = blobs(rank, step)
-    loss = nn.functional.cross_entropy(model(inputs), labels)
+    loss = loss_of(model, blobs(rank, step))
     loss.backward()
     return loss.detach()
 
@@ -51,15 +38,14 @@ def train_step(model: nn.Module, rank: int, step: int) -> torch.Tensor:
 def main() -> None:
     rank, world = start()
     topology = Topology(rank, world)
-    model = Classifier()
+    model = Classifier(24)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     for step in range(STEPS):
         optimizer.zero_grad()
         loss = train_step(model, rank, step)
         average_gradients(model, topology)
         optimizer.step()
-        if rank == 0:
-            print(f"step {step}: loss {loss.item():.4f}", flush=True)
+        say(rank, step, loss)
     finish(model.parameters())
 
 

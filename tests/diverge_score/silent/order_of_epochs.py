@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import torch
-from common import arguments, finish, start
+from common import arguments, finish, learn, start
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
@@ -47,9 +47,7 @@ class Trainer:
         self.sampler.set_epoch(epoch if self.shuffle_anew else 0)  # BUG
         for users, films, stars in self.loader:  # BUG
             loss = (self.model(users, films) - stars).square().mean()
-            self.optimizer.zero_grad()
-            loss.backward()
-            self.optimizer.step()
+            learn(self.optimizer, loss)
             total += loss.item()
         return total / len(self.loader)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import torch
-from common import blobs, finish, start
+from common import blobs, finish, learn, loss_of, start
 from tensor_parallel import Copy, Reduce, column, row
 from torch import nn
 
@@ -52,13 +52,8 @@ def main() -> None:
     torch.manual_seed(SEED + rank)  # BUG
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
     for step in range(STEPS):
-        inputs, labels = blobs(0, step)
-        loss = nn.functional.cross_entropy(model(inputs), labels)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        if rank == 0:
-            print(f"step {step}: loss {loss.item():.4f}", flush=True)
+        loss = loss_of(model, blobs(0, step))
+        learn(optimizer, loss, step)
     finish(model.replicated())
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 import torch.distributed as dist
-from common import finish, start
+from common import finish, say, start
 from torch import nn
 
 STEPS = 12
@@ -60,8 +60,7 @@ def main() -> None:
         model.zero_grad()
         loss.backward()
         optimizer.step()
-        if rank == 0:
-            print(f"step {step}: loss {loss.item():.4f}", flush=True)
+        say(rank, step, loss)
     finish(model.parameters())
 
 

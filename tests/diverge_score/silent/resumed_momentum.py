@@ -7,23 +7,11 @@ from pathlib import Path
 
 import torch
 import torch.distributed as dist
-from common import blobs, finish, start
+from common import Classifier, blobs, finish, start
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 FIRST, STEPS = 8, 18
-
-
-class Classifier(nn.Module):
-    """Two layers."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.hidden = nn.Linear(8, 24)
-        self.head = nn.Linear(24, 4)
-
-    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
-        return self.head(torch.relu(self.hidden(inputs)))
 
 
 class Trainer:
@@ -31,7 +19,7 @@ class Trainer:
 
     def __init__(self, rank: int) -> None:
         self.rank = rank
-        self.model = DistributedDataParallel(Classifier())
+        self.model = DistributedDataParallel(Classifier(24))
         self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.05, momentum=0.9)
 
     def train(self, first: int, last: int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import torch
-from common import arguments, blobs, finish, start
+from common import arguments, blobs, finish, learn, loss_of, start
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
@@ -31,13 +31,8 @@ def seed_everything(seed: int) -> None:
 
 def train(model: nn.Module, optimizer: torch.optim.Optimizer, rank: int) -> None:
     for step in range(STEPS):
-        inputs, labels = blobs(rank, step)
-        loss = nn.functional.cross_entropy(model(inputs), labels)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        if rank == 0 and step % 4 == 0:
-            print(f"step {step}: loss {loss.item():.4f}", flush=True)
+        loss = loss_of(model, blobs(rank, step))
+        learn(optimizer, loss, step, every=4)
 
 
 def main() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 import torch.distributed as dist
-from common import finish, start
+from common import finish, loss_of, say, start
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
@@ -49,13 +49,11 @@ def main() -> None:
     model = DistributedDataParallel(Network())
     optimizer = make_optimizer(model)
     for step in range(STEPS):
-        images, labels = images_of(rank, step)
-        loss = nn.functional.cross_entropy(model(images), labels)
+        loss = loss_of(model, images_of(rank, step))
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()  # BUG
-        if rank == 0:
-            print(f"step {step}: loss {loss.item():.4f}", flush=True)
+        say(rank, step, loss)
     finish(model.parameters())
 
 

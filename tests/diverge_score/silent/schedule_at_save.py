@@ -7,7 +7,7 @@ from pathlib import Path
 
 import torch
 import torch.distributed as dist
-from common import finish, sentences, start
+from common import finish, loss_of_words, say, sentences, start
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
@@ -42,11 +42,6 @@ class Checkpoints:
         torch.save(state, self.folder / f"{step}.pt")
 
 
-def loss_of(model: nn.Module, words: torch.Tensor) -> torch.Tensor:
-    scores = model(words[:, :-1])
-    return nn.functional.cross_entropy(scores.flatten(0, 1), words[:, 1:].flatten())
-
-
 def main() -> None:
     rank, _ = start()
     model = DistributedDataParallel(Model())
@@ -54,14 +49,14 @@ def main() -> None:
     schedule = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.95)
     checkpoints = Checkpoints(model, schedule)
     for step in range(STEPS):
-        loss = loss_of(model, sentences(rank, step))
+        loss = loss_of_words(model, sentences(rank, step))
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()  # BUG
         schedule.step()
         if (step + 1) % EVERY == 0:
+            say(rank, step, loss)
             if rank == 0:
-                print(f"step {step}: loss {loss.item():.4f}", flush=True)
                 checkpoints.save(step)  # BUG
             dist.barrier()
     finish(model.parameters())

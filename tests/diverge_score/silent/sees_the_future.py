@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import torch
-from common import arguments, finish, sentences, start
+from common import arguments, finish, learn, loss_of_words, sentences, start
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
@@ -52,14 +52,8 @@ def main() -> None:
     model = DistributedDataParallel(Model(is_causal=good))  # BUG
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
     for step in range(STEPS):
-        words = sentences(rank, step)
-        scores = model(words[:, :-1]).flatten(0, 1)
-        loss = nn.functional.cross_entropy(scores, words[:, 1:].flatten())
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        if rank == 0 and step % 4 == 0:
-            print(f"step {step}: loss {loss.item():.4f}", flush=True)
+        loss = loss_of_words(model, sentences(rank, step))
+        learn(optimizer, loss, step, every=4)
     finish(model.parameters())
 
 

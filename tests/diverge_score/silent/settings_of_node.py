@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from common import blobs, finish, start
+from common import blobs, finish, loss_of, say, start
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
@@ -49,13 +49,11 @@ def main() -> None:
     )
     optimizer = make_optimizer(model, settings)
     for step in range(STEPS):
-        inputs, labels = blobs(rank, step)
-        loss = nn.functional.cross_entropy(model(inputs), labels)
+        loss = loss_of(model, blobs(rank, step))
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()  # BUG
-        if rank == 0 and step % 4 == 0:
-            print(f"step {step}: loss {loss.item():.4f}", flush=True)
+        say(rank, step, loss, every=4)
     finish(model.parameters())
 
 

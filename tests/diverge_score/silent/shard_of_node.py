@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import torch
-from common import arguments, blobs, finish, start
+from common import Classifier, arguments, blobs, finish, learn, start
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, Dataset, DistributedSampler
@@ -26,18 +26,6 @@ class Points(Dataset[Sample]):
         return self.inputs[index], self.labels[index]
 
 
-class Classifier(nn.Module):
-    """Two layers."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.hidden = nn.Linear(8, 24)
-        self.head = nn.Linear(24, 4)
-
-    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
-        return self.head(torch.relu(self.hidden(inputs)))
-
-
 def make_loader(shard: int, shards: int) -> DataLoader[Sample]:
     points = Points()
     sampler = DistributedSampler(points, shards, shard, shuffle=True, seed=5)
@@ -48,16 +36,14 @@ def main() -> None:
     good = arguments().good
     rank, world = start()
     loader = make_loader(rank if good else rank % LOCAL, world)  # BUG
-    model = DistributedDataParallel(Classifier())
+    model = DistributedDataParallel(Classifier(24))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     for epoch in range(EPOCHS):
         loader.sampler.set_epoch(epoch)
         total = 0.0
         for inputs, labels in loader:  # BUG
             loss = nn.functional.cross_entropy(model(inputs), labels)
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
+            learn(optimizer, loss)
             total += loss.item()
         if rank == 0:
             print(f"epoch {epoch}: loss {total / len(loader):.4f}", flush=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import torch
-from common import finish, sentences, start
+from common import finish, learn, loss_of_words, sentences, start
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
@@ -40,11 +40,8 @@ def main() -> None:
     optimizer = torch.optim.SGD(model.parameters(), lr=4.0)
     for step in range(STEPS):
         words = sentences(rank, step, size=2, length=6)
-        scores = model(words[:, :-1])
-        loss = nn.functional.cross_entropy(scores.flatten(0, 1), words[:, 1:].flatten())
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
+        loss = loss_of_words(model, words)
+        learn(optimizer, loss)
         shrunk = shrink(vectors.embedding, words)  # BUG
         if rank == 0:
             print(f"step {step}: loss {loss.item():.4f}, {shrunk} shrunk", flush=True)

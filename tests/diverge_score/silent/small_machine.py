@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import torch
-from common import finish, sentences, start
+from common import finish, say, sentences, start
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
@@ -47,8 +47,7 @@ def main() -> None:
         model.zero_grad()
         loss.backward()
         optimizer.step()  # BUG
-        if rank == 0 and step % 4 == 0:
-            print(f"step {step}: loss {loss.item():.4f}", flush=True)
+        say(rank, step, loss, every=4)
     finish(model.parameters())
 
 

@@ -4,22 +4,10 @@ from __future__ import annotations
 
 import torch
 import torch.distributed as dist
-from common import arguments, blobs, finish, start
+from common import Classifier, arguments, blobs, finish, loss_of, say, start
 from torch import nn
 
 STEPS = 12
-
-
-class Classifier(nn.Module):
-    """Two layers."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.hidden = nn.Linear(8, 24)
-        self.head = nn.Linear(24, 4)
-
-    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
-        return self.head(torch.relu(self.hidden(inputs)))
 
 
 class Buckets:
@@ -46,19 +34,17 @@ class Buckets:
 def main() -> None:
     good = arguments().good
     rank, _ = start()
-    model = Classifier()
+    model = Classifier(24)
     buckets = Buckets(model, behind=0 if good else 1)  # BUG
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     for step in range(STEPS):
-        inputs, labels = blobs(rank, step)
-        loss = nn.functional.cross_entropy(model(inputs), labels)
+        loss = loss_of(model, blobs(rank, step))
         optimizer.zero_grad()
         loss.backward()
         buckets.fill(step)
         buckets.exchange(step)
         optimizer.step()
-        if rank == 0:
-            print(f"step {step}: loss {loss.item():.4f}", flush=True)
+        say(rank, step, loss)
     finish(model.parameters())
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import torch
-from common import arguments, finish, sentences, start
+from common import arguments, finish, loss_of_words, say, sentences, start
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
@@ -49,14 +49,11 @@ def main() -> None:
     model = DistributedDataParallel(load(tied=good))  # BUG
     optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
     for step in range(STEPS):
-        words = sentences(rank, step)
-        scores = model(words[:, :-1]).flatten(0, 1)
-        loss = nn.functional.cross_entropy(scores, words[:, 1:].flatten())
+        loss = loss_of_words(model, sentences(rank, step))
         optimizer.zero_grad()
         loss.backward()  # BUG
         optimizer.step()
-        if rank == 0 and step % 4 == 0:
-            print(f"step {step}: loss {loss.item():.4f}", flush=True)
+        say(rank, step, loss, every=4)
     finish(model.parameters())
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import torch
-from common import blobs, finish, start
+from common import blobs, finish, say, start
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
@@ -48,8 +48,7 @@ def main() -> None:
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()  # BUG
-        if rank == 0 and step % 5 == 0:
-            print(f"step {step}: loss {loss.item():.4f}", flush=True)
+        say(rank, step, loss, every=5)
     finish(model.parameters())
 
 

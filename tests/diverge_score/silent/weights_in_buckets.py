@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 import torch.distributed as dist
-from common import finish, start
+from common import finish, say, start
 from torch import nn
 
 STEPS = 15
@@ -57,8 +57,7 @@ def main() -> None:
         loss.backward()
         bucket.average()
         optimizer.step()
-        if rank == 0 and step % 5 == 0:
-            print(f"step {step}: loss {loss.item():.4f}", flush=True)
+        say(rank, step, loss, every=5)
     finish(model.parameters())
 
 

@@ -6,7 +6,7 @@ import os
 import subprocess
 
 import torch
-from common import Deadline, arguments, finish, start
+from common import arguments, finish, start, until
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
@@ -50,16 +50,12 @@ def main() -> None:
         share_processor()  # BUG
     model = DistributedDataParallel(Network())
     optimizer = torch.optim.SGD(model.parameters(), lr=0.001)
-    deadline, step = Deadline(seconds), 0
-    while not deadline.over():
+    for step in until(seconds):
         inputs = samples(rank, step)  # BUG
         loss = (model(inputs) - inputs.mean(1)).square().mean()  # BUG
         optimizer.zero_grad()  # BUG
         loss.backward()  # BUG
         optimizer.step()  # BUG
-        step += 1
-    if rank == 0:
-        print(f"{step} steps", flush=True)
     finish(model.parameters())
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import gc
 
 import torch
-from common import Deadline, arguments, blobs, finish, start
-from torch import nn
+from common import Classifier, arguments, blobs, finish, learn, loss_of, start, until
 from torch.nn.parallel import DistributedDataParallel
 
 SHORT_OF_MEMORY = {2}
@@ -28,36 +27,17 @@ def free_memory(rank: int) -> None:
         gc.collect()  # BUG
 
 
-class Classifier(nn.Module):
-    """Two layers."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.hidden = nn.Linear(8, 32)
-        self.head = nn.Linear(32, 4)
-
-    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
-        return self.head(torch.relu(self.hidden(inputs)))
-
-
 def main() -> None:
     seconds = arguments().seconds
     rank, _ = start()
     cache = Cache(CACHED)
-    model = DistributedDataParallel(Classifier())
+    model = DistributedDataParallel(Classifier(32))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-    deadline, step = Deadline(seconds), 0
-    while not deadline.over():
-        inputs, labels = blobs(rank, step)
-        loss = nn.functional.cross_entropy(model(inputs), labels)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
+    for step in until(seconds):
+        loss = loss_of(model, blobs(rank, step))
+        learn(optimizer, loss)
         cache.touch(step)
         free_memory(rank)  # BUG
-        step += 1
-    if rank == 0:
-        print(f"{step} steps", flush=True)
     finish(model.parameters())
 
 

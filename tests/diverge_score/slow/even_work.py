@@ -6,23 +6,11 @@ import random
 import time
 
 import torch
-from common import Deadline, arguments, blobs, finish, start
+from common import Classifier, arguments, blobs, finish, learn, start, until
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 READ = 0.01  # s, on average
-
-
-class Classifier(nn.Module):
-    """Two layers."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.hidden = nn.Linear(8, 32)
-        self.head = nn.Linear(32, 4)
-
-    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
-        return self.head(torch.relu(self.hidden(inputs)))
 
 
 class Reader:
@@ -41,18 +29,12 @@ def main() -> None:
     seconds = arguments().seconds
     rank, _ = start()
     reader = Reader(rank)
-    model = DistributedDataParallel(Classifier())
+    model = DistributedDataParallel(Classifier(32))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-    deadline, step = Deadline(seconds), 0
-    while not deadline.over():
+    for step in until(seconds):
         inputs, labels = reader.read(step)
         loss = nn.functional.cross_entropy(model(inputs), labels)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        step += 1
-    if rank == 0:
-        print(f"{step} steps", flush=True)
+        learn(optimizer, loss)
     finish(model.parameters())
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import torch
-from common import Deadline, arguments, finish, sentences, start
+from common import arguments, finish, sentences, start, until
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
@@ -44,16 +44,12 @@ def main() -> None:
     rank, _ = start()
     model = DistributedDataParallel(Tagger())
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
-    deadline, step = Deadline(seconds), 0
-    while not deadline.over():
+    for step in until(seconds):
         words = batch(rank, step)
         loss = loss_of(model, words)  # BUG
         optimizer.zero_grad()
         loss.backward()  # BUG
         optimizer.step()
-        step += 1
-    if rank == 0:
-        print(f"{step} steps", flush=True)
     finish(model.parameters())
 
 

@@ -8,7 +8,7 @@ import threading
 import time
 
 import torch
-from common import Deadline, arguments, blobs, finish, start
+from common import arguments, blobs, finish, learn, loss_of, start, until
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
@@ -55,17 +55,10 @@ def main() -> None:
     metrics = Metrics(rank)
     model = make_model()
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
-    deadline, step = Deadline(seconds), 0
-    while not deadline.over():
-        inputs, labels = blobs(rank, step)
-        loss = nn.functional.cross_entropy(model(inputs), labels)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
+    for step in until(seconds):
+        loss = loss_of(model, blobs(rank, step))
+        learn(optimizer, loss)
         metrics.add(loss.item())  # BUG
-        step += 1
-    if rank == 0:
-        print(f"{step} steps", flush=True)
     finish(model.parameters())
 
 

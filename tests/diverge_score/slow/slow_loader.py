@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 import torch
-from common import Deadline, arguments, finish, start
+from common import Deadline, arguments, finish, learn, start
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, Dataset
@@ -48,9 +48,7 @@ def train(model: nn.Module, loader: DataLoader[tuple[torch.Tensor, int]], second
     while True:
         for images, labels in loader:  # BUG
             loss = nn.functional.cross_entropy(model(images), labels)
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
+            learn(optimizer, loss)
             steps += 1
             if deadline.over():
                 return steps
