@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import os
 import shlex
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from dap_mux.client import DapClient
+from tests.launchers.tools import environment
 from tests.support.processes.commands import LIMIT, Command, Done, User, bodies, listed
 from tests.support.processes.proc_net import free_ports
 
@@ -66,6 +67,15 @@ async def launch(user: User, engine: Path, words: list[str], **env: str) -> Comm
     return await user.start(*words, env=_variables(user, engine, env))
 
 
+async def run_torch(
+    user: User, options: Sequence[str], script: Path, *arguments: str, ranks: int = 2, **env: str
+) -> Command:
+    """Start `dap-mux run OPTIONS` of a script in some ranks of torch."""
+    words = ["run", *options, "--", "torchrun", "--standalone", "--nproc-per-node", str(ranks)]
+    env = {"OMP_NUM_THREADS": "1", **env}
+    return await launch(user, environment("torch"), [*words, str(script), *arguments], **env)
+
+
 async def typed_into(user: User, engine: Path, words: list[str], **env: str) -> Command:
     """Start it likewise, with pipes for a console."""
     return await user.start(*words, piped=True, env=_variables(user, engine, env))
@@ -112,6 +122,21 @@ async def cast(client: DapClient, ranks: str, command: str) -> list[tuple[str, s
     body = await client.request("cast", {"ranks": ranks, "command": command}, timeout=LIMIT)
     assert not body["errors"], body
     return [(each["ranks"], each["value"]) for each in body["results"]]
+
+
+async def value_in(client: DapClient, thread: int, expression: str) -> str:
+    """The value of an expression in the innermost frame of a stopped rank."""
+    stack = await client.request("stackTrace", {"threadId": thread}, timeout=LIMIT)
+    asked = {"expression": expression, "frameId": stack["stackFrames"][0]["id"]}
+    return str((await client.request("evaluate", asked, timeout=LIMIT))["result"])
+
+
+async def terminated(run: Command, client: DapClient) -> None:
+    """End a job, and see that it has gone."""
+    await client.request("terminate", timeout=STARTS)
+    await client.wait_event("terminated", timeout=STARTS)
+    await client.disconnect()
+    await run.ends(within=STARTS)
 
 
 def weight(steps: int) -> str:

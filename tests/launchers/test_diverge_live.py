@@ -11,8 +11,7 @@ from typing import Final
 import pytest
 
 from dap_mux.client import DapClient, Json
-from tests.launchers.launching import STARTS, launch, line
-from tests.launchers.tools import environment
+from tests.launchers.launching import STARTS, line, run_torch, value_in
 from tests.real.driving import joined
 from tests.support.processes.commands import Command, User, bodies, listed
 from tests.support.processes.waiting import until
@@ -25,9 +24,7 @@ STEP: Final = line(SCRIPT, "# STEP")
 
 async def start(user: User, *options: str, **environ: str) -> tuple[Command, DapClient]:
     """Start two ranks; they wait for a debugger, which this brings."""
-    torchrun = ["torchrun", "--standalone", "--nproc-per-node", "2", str(SCRIPT)]
-    words = ["run", *options, "--", *torchrun]
-    run = await launch(user, environment("torch"), words, OMP_NUM_THREADS="1", **environ)
+    run = await run_torch(user, options, SCRIPT, ranks=2, **environ)
     return run, await joined(run, name="editor", timeout=STARTS)
 
 
@@ -46,9 +43,7 @@ async def stopped(client: DapClient) -> tuple[list[Json], int]:
         said = await client.request("exceptionInfo", {"threadId": row["threadId"]})
         assert said["exceptionId"] == "Diverged"
         row["why"] = said["description"]
-        frames = await client.request("stackTrace", {"threadId": row["threadId"]})
-        asked = {"expression": "step", "frameId": frames["stackFrames"][0]["id"]}
-        steps.append(int((await client.request("evaluate", asked))["result"].split()[0]))
+        steps.append(int((await value_in(client, row["threadId"], "step")).split()[0]))
     assert steps[0] == steps[1]
     return rows, steps[0]
 
@@ -82,19 +77,14 @@ async def test_a_missed_exchange_of_gradients_stops_all_after_the_same_step(user
     await runs_on(run, client, rows)
 
 
-async def test_a_healthy_job_runs_to_its_end(user: User) -> None:
-    run, client = await start(user, "--catch-diverged")
+async def test_a_healthy_job_runs_to_its_end_and_a_later_one_stops_where_it_had_other_values(
+    user: User,
+) -> None:
+    run, client = await start(user, "--catch-diverged", "--comm", "hash", "--comm-file", "before")
     done = await run.ends(within=ENDS_S)
     assert done.code == 0
     assert done.out.count("step 11") == 2
     assert not told(client)
-
-
-async def test_ranks_stop_where_a_run_that_was_recorded_had_other_values(user: User) -> None:
-    torchrun = ["torchrun", "--standalone", "--nproc-per-node", "2", str(SCRIPT)]
-    words = ["run", "--no-wait", "--comm", "hash", "--comm-file", "before", "--", *torchrun]
-    recording = await launch(user, environment("torch"), words, OMP_NUM_THREADS="1")
-    assert (await recording.ends(within=ENDS_S)).code == 0
     run, client = await start(user, "--against", "before", PART="rate")
     rows, step = await stopped(client)
     assert step in (3, 4, 5)

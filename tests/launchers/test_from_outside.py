@@ -1,7 +1,7 @@
 """`why pid:` and `stacks pid:` of jobs that torchrun and mpirun have started without dap-mux.
 
 The culprit is named without a debugger; `--attach` then brings one into that process alone. When
-the fault is over the job ends with the result of an undisturbed one.
+the fault is over the job ends with the result that it has undisturbed.
 """
 
 from __future__ import annotations
@@ -30,12 +30,14 @@ from tests.support.processes.waiting import until
 pytestmark = [pytest.mark.alone, pytest.mark.timeout(300)]  # verdicts are timed
 SCRIPTS: Final = Path(__file__).parent / "scripts"
 RANKS: Final = 4
+RESULT: Final = sum(step + rank for step in range(6) for rank in range(RANKS))
+"""What each rank finds of each number that it sums up."""
 CULPRIT: Final = 2
 VERDICT_WITHIN: Final = 10.0  # s
 STARTS: Final = 3 * LIMIT
 LAUNCHERS: Final = {
-    "torch": (["torchrun", "--nproc-per-node", "4"], "unprepared_torch.py", "all_reduce"),
-    "openmpi": (["mpirun", "--oversubscribe", "-n", "4"], "unprepared_mpi.py", "allreduce"),
+    "torch": (["torchrun", "--nproc-per-node", "4"], "unprepared_torch.py", "all_reduce", 4),
+    "openmpi": (["mpirun", "--oversubscribe", "-n", "4"], "unprepared_mpi.py", "allreduce", 1),
 }
 DEBUGPY: Final = b"pydevd_attach_to_process"
 """In the path of the library by which debugpy comes into a process."""
@@ -48,7 +50,7 @@ class Job:
     def __init__(self, user: User, engine: str) -> None:
         self._user = user
         self._log = user.folder / "job.log"
-        self.command, self.script, self.collective = LAUNCHERS[engine]
+        self.command, self.script, self.collective, self.numbers = LAUNCHERS[engine]
         self._programs = environment(engine)
 
     async def start(self, fault: str) -> None:
@@ -81,11 +83,12 @@ class Job:
         """Wait until its ranks have printed this so many times."""
         await until(lambda: self.output.count(text) == times, within=STARTS, what=text)
 
-    async def result(self) -> list[str]:
-        """What its ranks have found when it has ended."""
+    async def ends(self) -> None:
+        """Wait until it has ended, as it does undisturbed."""
         await asyncio.wait_for(self.process.wait(), STARTS)
         assert self.process.returncode == 0, self.output
-        return sorted(re.findall(r"rank \d: \d+\.\d+", self.output))
+        found = sorted(re.findall(r"rank \d: \d+\.\d+", self.output))
+        assert found == [f"rank {rank}: {RESULT * self.numbers:.1f}" for rank in range(RANKS)]
 
     def pid(self, rank: int) -> int:
         """The process of a rank, by what its launcher has told it."""
@@ -139,10 +142,7 @@ async def variables(client: DapClient, thread: int, function: str) -> dict[str, 
 async def test_the_rank_that_sleeps(user: User, engine: str) -> None:
     if shutil.which("gdb") is None and shutil.which("lldb") is None:
         pytest.skip("no native debugger is here: tests/launchers/install gdb lldb")
-    undisturbed, job = Job(user, engine), Job(user, engine)
-    await undisturbed.start("none")
-    wanted = await undisturbed.result()
-    assert len(wanted) == RANKS
+    job = Job(user, engine)
     await job.start("sleep")
     await job.says("sleeps")
     launcher = f"pid:{job.process.pid}"
@@ -168,7 +168,7 @@ async def test_the_rank_that_sleeps(user: User, engine: str) -> None:
     locals_of_load = await variables(client, stopped["threadId"], "load")
     assert (locals_of_load["shard"], locals_of_load["step"]) == ("'shard-2'", "3")
     await client.request("release", {"ranks": "all"}, timeout=LIMIT)
-    assert await job.result() == wanted
+    await job.ends()
     assert (await command.ends()).code == 21
 
 

@@ -8,8 +8,7 @@ from typing import Final
 import pytest
 
 from dap_mux.client import DapClient, Json
-from tests.launchers.launching import STARTS, launch, line
-from tests.launchers.tools import environment
+from tests.launchers.launching import STARTS, line, run_torch
 from tests.real.driving import joined
 from tests.support.processes.commands import Command, User, bodies, listed
 
@@ -21,8 +20,7 @@ BUG: Final = line(SCRIPT, "# BUG")
 
 async def start(user: User, option: str, **environ: str) -> tuple[Command, DapClient]:
     """Start two ranks; they wait for a debugger, which this brings."""
-    words = ["run", option, "--", "torchrun", "--standalone", "--nproc-per-node", "2", str(SCRIPT)]
-    run = await launch(user, environment("torch"), words, OMP_NUM_THREADS="1", **environ)
+    run = await run_torch(user, [option], SCRIPT, ranks=2, **environ)
     return run, await joined(run, name="editor", timeout=STARTS)
 
 

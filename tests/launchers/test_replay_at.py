@@ -8,7 +8,7 @@ from typing import Any, Final
 import pytest
 
 from dap_mux.client import DapClient
-from tests.launchers.launching import STARTS, launch, line, typed_into
+from tests.launchers.launching import STARTS, launch, line, terminated, typed_into, value_in
 from tests.launchers.test_replay import ENVIRON, SCRIPT, took
 from tests.launchers.tools import environment
 from tests.real.driving import joined
@@ -49,21 +49,12 @@ class Replay:
 
     async def value(self, expression: str) -> str:
         """Evaluate in the innermost frame."""
-        stack = await self.client.request("stackTrace", {"threadId": self.row}, timeout=LIMIT)
-        asked = {"expression": expression, "frameId": stack["stackFrames"][0]["id"]}
-        return str((await self.client.request("evaluate", asked, timeout=LIMIT))["result"])
+        return await value_in(self.client, self.row, expression)
 
     async def moves(self, command: str, **arguments: object) -> None:
         """Step or continue."""
         named = {} if command == "restart" else {"threadId": self.row}
         await self.client.request(command, {**named, **arguments}, timeout=LIMIT)
-
-    async def ends(self) -> None:
-        """End the job, and see that it has gone."""
-        await self.client.request("terminate", timeout=STARTS)
-        await self.client.wait_event("terminated", timeout=STARTS)
-        await self.client.disconnect()
-        await self.run.ends(within=STARTS)
 
 
 async def test_it_runs_to_a_step_or_a_call_and_back_from_there(user: User) -> None:
@@ -92,7 +83,7 @@ async def test_it_runs_to_a_step_or_a_call_and_back_from_there(user: User) -> No
     await replay.moves("continue")
     await replay.stops(ADDS)
     assert await replay.value("(number, float(loss))") == f"(7, {summed})"
-    await replay.ends()
+    await terminated(replay.run, replay.client)
 
 
 @pytest.mark.rest

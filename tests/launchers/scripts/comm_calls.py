@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import torch
 import torch.distributed as dist
 import torch.distributed._functional_collectives as functional
+from comm_watch import comm, tell
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
-sys.path.append(str(Path(__file__).parents[3]))
-comm: Any = import_module("dap_mux.rank.comm.switch")
 calls: list[Any] = []
-
-
-def tell(what: str, value: object) -> None:
-    """Print a line of JSON behind a word, in one piece: two ranks share the stream."""
-    sys.stdout.write(f"{what} {json.dumps(value)}\n")
-    sys.stdout.flush()
 
 
 def note_all(record: Any) -> None:

@@ -5,32 +5,23 @@ With COMM=off nothing of ours is loaded but the module that would record them.
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import threading
 import time
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import torch
 import torch.distributed as dist
+from comm_watch import comm, tell
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
-sys.path.append(str(Path(__file__).parents[3]))
-comm: Any = import_module("dap_mux.rank.comm.switch")
 UNWAITED = 8
 PARTS = 20
 memory: list[float] = []
 began = time.monotonic()
-
-
-def tell(what: str, value: object) -> None:
-    """Print a line of JSON behind a word, in one piece: two ranks share the stream."""
-    sys.stdout.write(f"{what} {json.dumps(value)}\n")
-    sys.stdout.flush()
 
 
 def look(step: int, count: int) -> None:

@@ -5,18 +5,16 @@ Prints JSON. With the watch off, torch's profiler counts the calls, which knows 
 
 from __future__ import annotations
 
-import json
 import sys
 from collections import Counter
 from collections.abc import Callable
 from contextlib import nullcontext
-from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import torch
 import torch.distributed as dist
 import torch.distributed._functional_collectives as functional
+from comm_watch import comm, tell
 from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
@@ -28,8 +26,6 @@ from torch.distributed.tensor.parallel import (
 )
 from torch.nn.parallel import DistributedDataParallel
 
-sys.path.append(str(Path(__file__).parents[3]))
-comm: Any = import_module("dap_mux.rank.comm.switch")
 MODES = ("off", "hash", "time", "finite", "off")
 STEPS = 2
 HAS_FSDP2 = hasattr(torch.cpu.Stream, "record_event")  # on CPUs; torch 2.6 has not
@@ -222,9 +218,7 @@ clean = traces()
 for mode in MODES:
     comm.begin(mode, print)
     for each in SCENES if HAS_FSDP2 else (one for one in SCENES if "fsdp2" not in one.__name__):
-        sys.stdout.write(f"scene {json.dumps(look(each, mode))}\n")
-        sys.stdout.flush()
-sys.stdout.write(f"clean {json.dumps(traces() == clean and comm.record() is None)}\n")
-sys.stdout.flush()
+        tell("scene", look(each, mode))
+tell("clean", traces() == clean and comm.record() is None)
 dist.barrier()
 dist.destroy_process_group()

@@ -5,15 +5,12 @@ With the argument `early` the watch begins before mpi4py is imported, else in a 
 
 from __future__ import annotations
 
-import json
 import sys
 from array import array
-from importlib import import_module
-from pathlib import Path
 from typing import Any
 
-sys.path.append(str(Path(__file__).parents[3]))
-comm: Any = import_module("dap_mux.rank.comm.switch")
+from comm_watch import comm, tell
+
 IS_EARLY = "early" in sys.argv
 if IS_EARLY:
     comm.begin("hash", print)
@@ -23,12 +20,6 @@ from mpi4py import MPI  # noqa: E402
 world = MPI.COMM_WORLD
 rank, size = world.rank, world.size
 METHODS = {name: getattr(MPI.Intracomm, name) for name in dir(MPI.Intracomm)}
-
-
-def tell(what: str, value: object) -> None:
-    """Print a line of JSON behind a word, in one piece: the ranks share the stream."""
-    sys.stdout.write(f"{what} {json.dumps(value)}\n")
-    sys.stdout.flush()
 
 
 def buffers() -> list[Any]:

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import sys
 import threading
-from importlib import import_module
 from itertools import cycle
-from pathlib import Path
-from typing import Any
 
 import torch
 import torch.distributed as dist
+from comm_watch import comm, tell
 
-sys.path.append(str(Path(__file__).parents[3]))
-comm: Any = import_module("dap_mux.rank.comm.switch")
 MODES = ("time", "hash", "finite", "off", "hash", "off")
 COUNT = 3000
 done = threading.Event()
@@ -42,7 +36,6 @@ done.set()
 thread.join()
 comm.begin("off", print)
 has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key("c10d::allreduce_", "BackendSelect")
-sys.stdout.write(f"switched {json.dumps([float(total.sum()) == 8 * COUNT, has_kernel])}\n")
-sys.stdout.flush()
+tell("switched", [float(total.sum()) == 8 * COUNT, has_kernel])
 dist.barrier()
 dist.destroy_process_group()
