@@ -10,7 +10,7 @@ from typing import Final
 
 import pytest
 
-from tests.launchers.launching import STARTS, launch, line
+from tests.launchers.launching import STARTS, launch, line, terminated, value_in
 from tests.launchers.tools import environment
 from tests.real.driving import joined
 from tests.support.processes.commands import User, listed
@@ -68,11 +68,5 @@ async def test_a_rank_that_failed_fails_again_under_the_debugger(user: User) -> 
     at = line(SCRIPT, "raise ValueError")
     client = await joined(run, {script: [{"line": at}]}, timeout=STARTS)
     (row,) = await listed(client, "line", at, within=STARTS)
-    stack = await client.request("stackTrace", {"threadId": row["threadId"]}, timeout=STARTS)
-    frame = stack["stackFrames"][0]["id"]
-    value = await client.request("evaluate", {"expression": "repr(total)", "frameId": frame})
-    assert value["result"].strip("'") == total
-    await client.request("terminate", timeout=STARTS)
-    await client.wait_event("terminated", timeout=STARTS)
-    await client.disconnect()
-    await run.ends(within=STARTS)
+    assert (await value_in(client, row["threadId"], "repr(total)")).strip("'") == total
+    await terminated(run, client)

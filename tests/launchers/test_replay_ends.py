@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 import pytest
 
-from tests.launchers.launching import STARTS, line, typed_into
+from tests.launchers.launching import STARTS, line, terminated, typed_into, value_in
 from tests.real.driving import joined
 from tests.replay_score.rounds import FILE, Place
 from tests.replay_score.rows import FAILURES, Failure, Program
@@ -34,13 +35,7 @@ async def test_the_debugger_stands_where_the_rank_failed(user: User, failure: Fa
     run = await place.start("replay", FILE)
     client = await joined(run, {str(place.folder / "fails.py"): []}, timeout=STARTS)
     (row,) = await listed(client, "line", at, within=STARTS)
-    stack = await client.request("stackTrace", {"threadId": row["threadId"]}, timeout=STARTS)
-    frame = stack["stackFrames"][0]["id"]
-
-    async def value(expression: str) -> str:
-        asked = {"expression": expression, "frameId": frame}
-        return str((await client.request("evaluate", asked, timeout=STARTS))["result"])
-
+    value = partial(value_in, client, row["threadId"])
     assert await value("step") == "37"
     found = await client.request("exceptionInfo", {"threadId": row["threadId"]}, timeout=STARTS)
     assert failure.says in f"{found['exceptionId']}: {found['description']}"
@@ -48,10 +43,7 @@ async def test_the_debugger_stands_where_the_rank_failed(user: User, failure: Fa
         assert (await value("float(loss.detach()).hex()")).strip("'") in said
     if failure.way == "nan":
         assert await value("points.isnan().nonzero().tolist()") == "[[3, 2]]"
-    await client.request("terminate", timeout=STARTS)
-    await client.wait_event("terminated", timeout=STARTS)
-    await client.disconnect()
-    await run.ends(within=STARTS)
+    await terminated(run, client)
 
 
 @pytest.mark.rest

@@ -7,7 +7,7 @@ from typing import Final
 
 import pytest
 
-from tests.launchers.launching import STARTS, launch, line
+from tests.launchers.launching import STARTS, launch, line, terminated, value_in
 from tests.launchers.test_replay import (
     ENVIRON,
     REPLAY_PAIR,
@@ -58,10 +58,5 @@ async def test_they_stop_together_and_each_goes_back_for_itself(user: User) -> N
     (row,) = await listed(client, "line", GATHERS, within=STARTS, rank=3)
     await client.request("continue", {"threadId": row["threadId"]}, timeout=LIMIT)
     (row,) = await listed(client, "line", ADDS, within=STARTS, rank=3)
-    stack = await client.request("stackTrace", {"threadId": row["threadId"]}, timeout=LIMIT)
-    asked = {"expression": "number", "frameId": stack["stackFrames"][0]["id"]}
-    assert (await client.request("evaluate", asked, timeout=LIMIT))["result"] == "5"
-    await client.request("terminate", timeout=STARTS)
-    await client.wait_event("terminated", timeout=STARTS)
-    await client.disconnect()
-    await run.ends(within=STARTS)
+    assert await value_in(client, row["threadId"], "number") == "5"
+    await terminated(run, client)

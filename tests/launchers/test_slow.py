@@ -9,7 +9,7 @@ from typing import Any, Final
 import anyio
 import pytest
 
-from tests.launchers.launching import STARTS, launch, line
+from tests.launchers.launching import STARTS, launch, line, run_torch
 from tests.launchers.tools import environment
 from tests.real.driving import joined
 from tests.support.processes.commands import Command, User
@@ -21,9 +21,8 @@ SCRIPT: Final = Path(__file__).parent / "scripts/slow_ranks.py"
 
 async def job(user: User, comm: str, what: str) -> Command:
     """Start two ranks."""
-    words = ["run", "--no-wait", "--comm", comm, "--", "torchrun", "--standalone"]
-    words += ["--nproc-per-node", "2", str(SCRIPT), what, str(user.folder / "go")]
-    return await launch(user, environment("torch"), words, OMP_NUM_THREADS="1")
+    go_on = str(user.folder / "go")
+    return await run_torch(user, ["--no-wait", "--comm", comm], SCRIPT, what, go_on)
 
 
 async def why(user: User, wanted: str, *more: str) -> dict[str, Any]:
