@@ -80,6 +80,20 @@ def test_every_round_is_new(play: Play) -> None:
     assert stops(client) == 2
 
 
+def test_a_rank_that_is_there_before_it_is_attached(play: Play) -> None:
+    """It ran before, and comes to the line while it is being attached: it waits as any other."""
+    book = play(2)
+    client = book.client()
+    introduce(client)
+    client.ask("attach", justMyCode=True)
+    set_one(client, condition="barrier")
+    arrive(book, 0)
+    client.ask("configurationDone")
+    assert (stops(client), reasons(client)) == (0, ["barrier 1/2", None])
+    arrive(book, 1)
+    assert (stops(client), reasons(client)) == (1, ["breakpoint"] * 2)
+
+
 def test_a_set_with_a_condition(play: Play) -> None:
     """The rank set in front says who waits for whom; the condition goes to the ranks."""
     book = play(4, meshes=MESH)

@@ -48,6 +48,8 @@ class Barriers:
         self._breakpoints = breakpoints
         self.edits = edits
         self._rounds: dict[int, BarrierRound] = {}  # by their breakpoints
+        # What ranks have said, over which links, that are not attached yet.
+        self._early: dict[DebuggeeId, tuple[int | None, Held]] = {}
         self.met: Listeners[[list[Rank]]] = Listeners()
         self.freed: Listeners[[list[Rank]]] = Listeners()
         self.complete: Listeners[[BarrierRound, Breakpoint, list[Rank]]] = Listeners()
@@ -62,7 +64,9 @@ class Barriers:
         """A rank waits in the condition of a barrier, and has reported its value."""
         self.leave(rank)
         item = self._now(said.breakpoint)
-        if rank.stop or _obeys(rank) or not rank.phase.live:
+        if rank.phase.handshake:  # it ran before the session came, and has its breakpoints already
+            self._early[rank.id] = rank.link, said
+        elif rank.stop or _obeys(rank) or not rank.phase.live:
             decide(self._core, rank, said.hold, stops=True)
         elif item is None or not item.barrier or rank.main is not None:
             decide(self._core, rank, said.hold, stops=False)
@@ -288,9 +292,13 @@ class Barriers:
 
     def rows_changed(self, ranks: Sequence[Rank]) -> None:
         """Ranks were lost, have ended or are attached: they take part, or do not any more."""
-        for rank in ranks if self._rounds else ():
+        for rank in ranks if self._rounds or self._early else ():
             if rank.main is None:
                 self._count_again(rank)
+            if rank.id in self._early and not rank.phase.handshake:
+                link, said = self._early.pop(rank.id)
+                if link == rank.link:
+                    self.held(rank, said)
 
     def _count_again(self, rank: Rank) -> None:
         for round in list(self._rounds.values()):
