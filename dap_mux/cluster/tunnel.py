@@ -26,6 +26,7 @@ from typing import Final, Protocol, TypeAlias
 
 import anyio
 
+from dap_mux.cluster.job import describe_exit
 from dap_mux.pure.endpoint import Backoff
 from dap_mux.pure.errors import UsageError
 from dap_mux.pure.printable import one_line
@@ -224,7 +225,4 @@ def pause_after(failures: int) -> float:
 
 
 def _how(code: int) -> str:
-    if code < 0:
-        with contextlib.suppress(ValueError):
-            return f"was terminated by {signal.Signals(-code).name}"
-    return f"exited with code {code}"
+    return describe_exit(code) if code < 0 else f"exited with code {code}"

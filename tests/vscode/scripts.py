@@ -95,7 +95,7 @@ WATCH_ERRORS: Final = """() => {
         const shown = '.debug-variables .error, .debug-watch .error, '
             + '.debug-variables [class*="unavailable"], .notification-toast';
         for (const each of document.querySelectorAll(shown)) {
-            const text = each.innerText.replace(/\\\\s+/g, ' ').trim();
+            const text = each.innerText.replace(/\\s+/g, ' ').trim();
             if (text) window.errorsSeen.add(text);
         }
         for (const row of document.querySelectorAll('.debug-variables .monaco-list-row')) {

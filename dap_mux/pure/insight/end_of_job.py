@@ -19,6 +19,7 @@ from msgspec.structs import replace
 
 from dap_mux.pure.grouping import grouped
 from dap_mux.pure.insight.ended import Ended, Written
+from dap_mux.pure.insight.why.evidence import is_library
 from dap_mux.pure.printable import one_line
 from dap_mux.pure.rank_sets import RankId, fold, name_ranks
 
@@ -43,7 +44,6 @@ _FRAME: Final = re.compile(r'  File "(.*)", line (\d{1,9}),? in (.*)')
 _ERROR: Final = re.compile(r"^[A-Za-z_][\w.]*(?:: .*)?$", re.MULTILINE)
 _CURRENT: Final = "Current thread 0x"
 _THREAD: Final = "Thread 0x"
-_LIBRARY: Final = re.compile(r"[/\\](?:site|dist)-packages[/\\]|[/\\]lib[/\\]python3|^<frozen ")
 _SOURCE: Final = re.compile(r"^\[[^\]\s]*[/\\][^\]\s]*\] ")
 _ADVICE: Final = ". This is typically caused by"
 """How gloo goes on after what has happened."""
@@ -198,7 +198,7 @@ def _of_worker(launcher: Ended | None, absent: Sequence[RankId]) -> Ended | None
     written, errors = None, _ERROR.findall(said.message)
     if said.code is None and errors:
         kind, _, message = errors[-1].partition(": ")
-        own = [each for each in _FRAME.findall(said.message) if not _LIBRARY.search(each[0])]
+        own = [each for each in _FRAME.findall(said.message) if not is_library(each[0])]
         file, line, function = own[-1] if own else ("", "0", "")
         name = kind.rpartition(".")[2]
         written = Written("exception", said.time, 0, name, message, None, file, int(line), function)
@@ -276,7 +276,7 @@ def _place(one: Ended) -> Place:
     failure = one.failure
     if failure is not None:
         return convert(failure, Place, from_attributes=True)
-    own = [frame for frame in _crash_frames(one.crash) if not _LIBRARY.search(frame[0])]
+    own = [frame for frame in _crash_frames(one.crash) if not is_library(frame[0])]
     return Place(own[0][0], int(own[0][1]), own[0][2]) if own else Place()
 
 
@@ -338,7 +338,7 @@ def _crash_frames(crash: str) -> list[tuple[str, str, str]]:
 
 
 def _crash_stack(crash: str) -> list[str]:
-    frames = [each for each in reversed(_crash_frames(crash)) if not _LIBRARY.search(each[0])]
+    frames = [each for each in reversed(_crash_frames(crash)) if not is_library(each[0])]
     return [f"{PurePath(file).name}:{line} in {function}" for file, line, function in frames]
 
 
