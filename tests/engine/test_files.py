@@ -325,6 +325,17 @@ class TestRemoteFiles:
         refusal = client.ask("source", source=source, sourceReference=0).refusal
         assert refusal == f"cannot read {PATH}: No such file or directory"
 
+    def test_a_path_alone(self, play: Play) -> None:
+        """A client that has seen no frame of it asks so: the rank in focus reads the file."""
+        book = play(2)
+        book.rank(0).disk.texts[PATH] = "print('remote')\n"
+        client = attached(book)
+        wanted = {"source": {"path": PATH}, "sourceReference": 0}
+        assert client.ask("source", **wanted).body["content"] == "print('remote')\n"
+        for each in (0, 1):
+            book.lose(each)
+        assert client.ask("source", **wanted).refusal == "no rank is attached yet"
+
     def test_nobody_left_to_read_it(self, play: Play) -> None:
         """A text that was never fetched goes with the host's last rank."""
         book, client = play.scene(1, self.looking)

@@ -17,6 +17,7 @@ from dap_mux.engine.state.client import Client, ClientRequest
 from dap_mux.engine.state.handles import Recent
 from dap_mux.engine.state.path_mappings import paths_of
 from dap_mux.engine.state.rank import Rank, Reply
+from dap_mux.engine.state.selection import focused
 from dap_mux.engine.state.session import SessionState, host_of
 from dap_mux.pure import remote as probe
 from dap_mux.pure.errors import StaleHandle
@@ -127,12 +128,20 @@ class Sources:
     # Texts
 
     def answer(self, request: ClientRequest) -> bool:
-        """Answer `source`; return False if the request has no reference."""
+        """Answer `source`; return False if the request has neither a reference nor a path.
+
+        Of a path alone debugpy has no text. It is read where the rank in focus is, or the first.
+        """
         arguments = plain(request.arguments)
-        nested = (arguments.get("source") or {}).get("sourceReference")
-        number = nested or arguments.get("sourceReference")
+        source = arguments.get("source") or {}
+        number = source.get("sourceReference") or arguments.get("sourceReference")
         if not isinstance(number, int) or number < 1:
-            return False
+            linked = (rank for rank in self._core.sorted_ranks() if rank.phase.linked)
+            rank = focused(self._core, request.client) or next(linked, None)
+            if rank is None or not source.get("path"):
+                return False
+            path = paths_of(self._core, rank).to_remote(source["path"]) or source["path"]
+            number = self._number(host_of(rank), path)
         if number in self._texts:
             self._texts.move_to_end(number)
             self._tell(request, self._texts[number])

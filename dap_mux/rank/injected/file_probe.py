@@ -35,7 +35,10 @@ def compare(path: str, wanted: str, largest: int) -> str:
 def read(path: str, largest: int) -> str:
     """Return JSON: the file's `text` as Python reads it, or the `problem`."""
     try:
-        if os.stat(path).st_size > largest:  # noqa: PTH116  (ValueError, as below)
+        about = os.stat(path)  # noqa: PTH116  (ValueError, as below)
+        if not stat.S_ISREG(about.st_mode):
+            return json.dumps({"problem": "it is no regular file"})
+        if about.st_size > largest:
             return json.dumps({"problem": f"it is larger than {largest} bytes"})
         return json.dumps({"text": _text(path)})
     except (OSError, ValueError) as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -68,6 +69,12 @@ def test_what_is_no_file(here: Path) -> None:
     assert look(here / "none.py") == Found("")
     assert look(here) == Found("")
     assert look(Path("nul\0byte")) == Found("")
+
+
+def test_what_is_no_regular_file_is_not_opened(here: Path) -> None:
+    os.mkfifo(here / "waits.py")
+    for path in (here / "waits.py", Path("/dev/zero")):
+        assert content(evaluated(read(SOURCE, str(path)))).problem == "it is no regular file"
 
 
 def test_of_a_large_file_the_size_must_do(here: Path) -> None:
