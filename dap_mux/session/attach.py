@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from dap_mux.cluster.records import DEFAULT_GROUP, RankRecord
 from dap_mux.engine import Settings
 from dap_mux.pure.errors import UsageError
+from dap_mux.pure.grouping import grouped
 from dap_mux.pure.rank_sets import Mesh
 from dap_mux.session.dial_out import ADDRESS, TOKEN_FILE, accept_reverse, split_dial_endpoints
 from dap_mux.session.job import InlineConsole, announce
@@ -134,9 +135,7 @@ def attach_settings(config: Config, sources: RankSources, groups: Sequence[str] 
 
 def meshes_of(records: Iterable[RankRecord]) -> dict[str, Mesh]:
     """Return the mesh of each group whose ranks have all reported their coordinates."""
-    groups: dict[str, list[RankRecord]] = {}
-    for record in records:
-        groups.setdefault(record.group, []).append(record)
+    groups = grouped((record.group, record) for record in records)
     found = {group: _mesh_of(members) for group, members in groups.items()}
     return {group: mesh for group, mesh in found.items() if mesh}
 

@@ -22,6 +22,7 @@ from dap_mux.cluster.machines import ANSWER_WITHIN_S, Machine, OpenSource, run_o
 from dap_mux.cluster.python_process import RunningPython
 from dap_mux.cluster.records import DEFAULT_GROUP
 from dap_mux.pure.errors import DapMuxError, NothingToConnect, PeerFault, UsageError
+from dap_mux.pure.grouping import grouped
 from dap_mux.pure.insight.why.evidence import Process, Sample
 from dap_mux.pure.insight.why.py_spy import Source, SpiedThread, sample_of
 from dap_mux.pure.insight.why.variables import own_frames
@@ -228,9 +229,7 @@ def one_job(found: Sequence[Found], wanted: str) -> list[Found]:
 
     Raises `UsageError` for several, and where two processes of one have the same number.
     """
-    jobs: dict[str, list[Found]] = {}
-    for one in found:
-        jobs.setdefault(_shown(one.seen.job), []).append(one)
+    jobs = grouped((_shown(one.seen.job), one) for one in found)
     if wanted:
         if wanted not in jobs:
             raise UsageError(f"--job: no job {wanted}; there are {_listed(jobs)}")

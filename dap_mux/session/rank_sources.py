@@ -22,6 +22,7 @@ from dap_mux.cluster.source import (
 )
 from dap_mux.engine import inputs
 from dap_mux.pure.errors import DapMuxError
+from dap_mux.pure.grouping import grouped
 from dap_mux.pure.rank_sets import RankId
 from dap_mux.session.session import Session
 
@@ -180,10 +181,7 @@ class _FollowedSource:
 
     def _reach(self, session: Session, tasks: TaskGroup) -> None:
         """Keep one route open to each host that has ranks."""
-        wanted: dict[str, list[RankRecord]] = {}
-        for record in self._records:
-            if not record.waits:
-                wanted.setdefault(record.host, []).append(record)
+        wanted = grouped((record.host, record) for record in self._records if not record.waits)
         for name in {*self._hosts, *wanted}:
             records, host = wanted.get(name, []), self._hosts.get(name)
             if host and host.records == records:

@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 from msgspec import Struct
 
 from dap_mux.engine.state.handles import Recent
+from dap_mux.pure.grouping import grouped
 from dap_mux.pure.insight.compare import compare
 from dap_mux.pure.protocol.messages import Body
 from dap_mux.pure.rank_sets import RankId
@@ -81,11 +82,8 @@ class Outliers:
 
     def mark(self, lines: Iterable[Line]) -> None:
         """Mark the lines of outliers among lines that are sent in the same moment."""
-        groups: dict[LogPlace, list[Line]] = {}
-        for line in lines:
-            if line.place is not None:
-                groups.setdefault(line.place, []).append(line)
-        for place, group in groups.items():
+        placed = grouped((line.place, line) for line in lines if line.place is not None)
+        for place, group in placed.items():
             said = self._places.get(place) or Recent(MAX_TEXTS)
             self._places[place] = said
             texts = [_MORE.sub("", line.text) for line in group]

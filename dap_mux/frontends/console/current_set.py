@@ -14,6 +14,7 @@ from dap_mux.frontends.console.screen import show_cast
 from dap_mux.frontends.console.session_client import LIVE, is_exception, place, settled
 from dap_mux.frontends.console.words import MOVES, likely_meant
 from dap_mux.pure.errors import UsageError
+from dap_mux.pure.grouping import grouped
 from dap_mux.pure.rank_sets import RankId, RankSetError, parse, split_leading, with_group
 from dap_mux.pure.rank_sets.rank_rows import Row, id_of
 from dap_mux.pure.rank_sets.world import DebuggeeId, rank_of
@@ -213,7 +214,7 @@ class CurrentSet:
         moved = [row for row in rows if row != before.get(id_of(row))]
         await self.say_stops([row for row in moved if settled(row)])
         run = (row for row in moved if row["state"] in ("running", "pausing"))
-        for wait, waiting in _grouped(run, _wait_of):
+        for wait, waiting in grouped((_wait_of(row), row) for row in run).items():
             alone = len(waiting) == 1
             why = f": {wait if alone else wait.replace('waits', 'wait', 1)}" if wait else ""
             self._console.screen.say(f"{self._name(waiting)} run{'s' * alone}{why}", "note")
@@ -230,8 +231,9 @@ class CurrentSet:
 
     async def _say_places(self, rows: Sequence[Row], *, stopped: bool = False) -> None:
         """Say where ranks are: a line for each place, and the code where it is one."""
-        places = _grouped(rows, lambda row: (row["path"], row["line"], row["reason"]))
-        for _, (row, *others) in places:
+        at = (((row["path"], row["line"], row["reason"]), row) for row in rows)
+        places = [*grouped(at).values()]
+        for row, *others in places:
             name = self._name([row, *others])
             where = f"{name} {'stopped ' * stopped}at {place(row) or UNKNOWN}"
             if is_exception(row):
@@ -243,7 +245,7 @@ class CurrentSet:
             else:
                 self._console.screen.say(where, "place")
         if len(places) == 1:
-            await self._say_code(places[0][1][0])
+            await self._say_code(places[0][0])
 
     async def _say_code(self, row: Row) -> None:
         if row["line"] is None:
@@ -272,14 +274,6 @@ class CurrentSet:
         rows = self.rows()
         states = {str(row["state"]) for row in rows}
         return f"{self._name(rows)} {states.pop()}" if states == {"exited"} else "waiting"
-
-
-def _grouped(rows: Iterable[Row], key: Any) -> list[tuple[Any, list[Row]]]:
-    """Group rows by a key, in their order."""
-    groups: dict[Any, list[Row]] = {}
-    for row in rows:
-        groups.setdefault(key(row), []).append(row)
-    return [*groups.items()]
 
 
 def _wait_of(row: Row) -> str:

@@ -19,6 +19,7 @@ from dap_mux.frontends.console.session_client import (
 )
 from dap_mux.frontends.report.report_file import At, Body, Failure, Frame, Stop, Thread, Variable
 from dap_mux.pure.errors import DapMuxError
+from dap_mux.pure.grouping import grouped
 from dap_mux.pure.insight.why.evidence import is_library
 from dap_mux.pure.protocol.rank_messages import CURRENT_FRAME, exception_name
 from dap_mux.pure.rank_sets import RankSetError, parse, with_group
@@ -124,9 +125,7 @@ class Look:
 
     def _folded(self, seen: Mapping[DebuggeeId, At]) -> tuple[At, ...]:
         """Return what was seen, equal ranks together."""
-        alike: dict[bytes, list[DebuggeeId]] = {}
-        for id, one in seen.items():
-            alike.setdefault(msgspec.json.encode(one), []).append(id)
+        alike = grouped((msgspec.json.encode(one), id) for id, one in seen.items())
         fold = self._client.ranks.fold
         return tuple(replace(seen[ids[0]], ranks=fold(ids)) for ids in alike.values())
 

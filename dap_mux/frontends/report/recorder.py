@@ -19,6 +19,7 @@ from dap_mux.frontends.report.look import LIMIT_S, Look
 from dap_mux.frontends.report.report_file import MAX_STOPS, Body, Printed, Stop
 from dap_mux.pure.endpoint import is_loopback
 from dap_mux.pure.errors import DapMuxError
+from dap_mux.pure.grouping import grouped
 from dap_mux.pure.insight.why.verdict import DEFAULT_GROUP
 from dap_mux.pure.insight.why.verdicts import HEALTHY, UNDECIDED
 from dap_mux.pure.rank_sets import RankId, fold
@@ -254,9 +255,7 @@ class Recorder:
         if any(group != DEFAULT_GROUP for group, *_ in self.rows):
             return
         most = MAX_CHARACTERS // max(len(kept), 1)
-        by_text: dict[str, list[RankId]] = {}
-        for rank, text in sorted(kept):
-            by_text.setdefault(text[-most:], []).append(rank)
+        by_text = grouped((text[-most:], rank) for rank, text in sorted(kept))
         of_ranks = (Printed(text, ranks=fold(ranks)) for text, ranks in by_text.items() if text)
         self._printed = deque([*(one for one in self._printed if not one.ranks), *of_ranks])
 
