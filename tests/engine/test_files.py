@@ -330,7 +330,9 @@ class TestRemoteFiles:
         book = play(2)
         book.rank(0).disk.texts[PATH] = "print('remote')\n"
         client = attached(book)
-        wanted = {"source": {"path": PATH}, "sourceReference": 0}
+        wanted: dict[str, Any] = {"source": {"path": PATH}, "sourceReference": 0}
+        assert client.ask("source", **wanted).refusal == "Source unavailable"
+        wanted["read"] = True
         assert client.ask("source", **wanted).body["content"] == "print('remote')\n"
         for each in (0, 1):
             book.lose(each)

@@ -128,9 +128,9 @@ class Sources:
     # Texts
 
     def answer(self, request: ClientRequest) -> bool:
-        """Answer `source`; return False if the request has neither a reference nor a path.
+        """Answer `source`; return False if debugpy has to, which has no text of a path alone.
 
-        Of a path alone debugpy has no text. It is read where the rank in focus is, or the first.
+        With `read` the rank in focus, or the first, reads it.
         """
         arguments = plain(request.arguments)
         source = arguments.get("source") or {}
@@ -138,7 +138,7 @@ class Sources:
         if not isinstance(number, int) or number < 1:
             linked = (rank for rank in self._core.sorted_ranks() if rank.phase.linked)
             rank = focused(self._core, request.client) or next(linked, None)
-            if rank is None or not source.get("path"):
+            if rank is None or not source.get("path") or not arguments.get("read"):
                 return False
             path = paths_of(self._core, rank).to_remote(source["path"]) or source["path"]
             number = self._number(host_of(rank), path)

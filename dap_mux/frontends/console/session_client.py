@@ -242,7 +242,7 @@ class SessionClient:
         """Return the text of a file here, or else as a rank has it. Raises DapMuxError."""
         with suppress(OSError, UnicodeDecodeError):
             return read_regular(Path(path))
-        asked = {"source": {"path": path}, "sourceReference": 0}
+        asked = {"source": {"path": path}, "sourceReference": 0, "read": True}
         content = (await self.request("source", asked)).get("content")
         if not isinstance(content, str):
             raise DapMuxError(f"{path}: neither this machine nor a rank has its text")

@@ -307,6 +307,7 @@ class SourceArguments(Struct, kw_only=True):
 
     source: Source | None = None
     sourceReference: SourceReference
+    read: bool = False  # ours: where there is a path alone, a rank reads it
 
 
 class EvaluateArguments(Struct):
