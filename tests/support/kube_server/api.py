@@ -20,6 +20,9 @@ Json = dict[str, Any]
 FORWARD: Final = "SPDY/3.1+portforward.k8s.io"
 STDIN, STDOUT, STDERR, STATUS = range(4)  # channels of `exec`, the first byte of each message
 TOKEN: Final = "sesame"
+TURNS: Final = 3
+"""Of the event loop, until aiohttp has heard of a connection that asyncio has accepted. It waits
+one itself, and never closes what it hears of later."""
 _VERBS: Final = ["get", "list", "watch"]
 _RESOURCES: Final = [
     {"name": "pods", "singularName": "pod", "namespaced": True, "kind": "Pod", "verbs": _VERBS},
@@ -288,4 +291,7 @@ async def kube_server(cluster: Cluster, kubeconfig: Path) -> AsyncIterator[KubeS
     finally:
         for socket in list(server.forwards):
             await socket.close()
+        await site.stop()
+        for _ in range(TURNS):
+            await asyncio.sleep(0)
         await runner.cleanup()
