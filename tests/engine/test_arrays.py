@@ -113,6 +113,18 @@ def test_a_tensor_that_is_spread_is_laid_out(play: Play) -> None:
     assert [asked(book, rank) for rank in range(4)] == [[False, True]] * 2 + [[False]] * 2
 
 
+def test_the_focus_is_on_another_copy(rehearse: Play) -> None:
+    """Its own part is shown, and places stay in their order."""
+    book, client = rehearse.stopped(4)
+    shards(book)
+    client.ask("focus", rank=2)
+    body = client.ask("array", expression="w", ranks="all").body
+    assert [(one["ranks"], mean_of(one)) for one in body["parts"]] == [
+        ("0,2", [2, 2]),
+        ("1,3", [1, 1]),
+    ]
+
+
 def test_a_copy_in_each_rank_is_sent_once(rehearse: Play) -> None:
     """64 copies of one picture would be 64 MB; shapes that differ are told."""
     book, client = rehearse.stopped(3)

@@ -226,7 +226,9 @@ class _Look(Struct, eq=False):
     def _body(self) -> Body:
         known = {id: told for id, told in self._told.items() if told.part}
         first = next(iter(known.values()), ArrayTold())
-        ids = sorted(known)
+        # The part at a place is of the rank in focus, if it has that: its number orders rows alone.
+        at = {id: [] if self._lines else told.offset for id, told in known.items()}
+        ids = sorted(known, key=lambda rank: (at[rank], rank))
         parts = [self._part(id, known[id], place) for place, id in enumerate(ids)]
         rows, columns = self._axes(first.shape)
         shape, label = first.shape or [1], partial(named, self._core)
