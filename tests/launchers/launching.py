@@ -101,7 +101,7 @@ async def released(user: User, run: Command, client: DapClient, code: int = 0) -
     """Let all ranks go; the job ends with this exit code, and nothing is left of it."""
     await client.request("release", {"ranks": "all"}, timeout=LIMIT)
     await client.wait_event("terminated", timeout=STARTS)
-    assert bodies(client, "exited") == [{"exitCode": code}]
+    assert bodies(client, "exited") == [{"exitCode": code}], run.out[-4000:] + run.err[-4000:]
     await client.disconnect()
     done = await run.ends(within=STARTS)
     assert done.code == code, done.err
