@@ -228,7 +228,7 @@ def right(path: str) -> dict[str, Callable[[Ids], Json]]:
             "levels": 20,
             "format": frame_format,
         },
-        "source": lambda ids: {"source": source, "sourceReference": 0},
+        "source": lambda ids: {"source": source, "sourceReference": 0, "read": False},
         "evaluate": lambda ids: {
             "expression": "1",
             "context": "watch",
