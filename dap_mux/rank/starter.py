@@ -4,35 +4,28 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from dap_mux.rank.injected.attach.process_identity import START_TIME, process_identity
+
 STARTER = "DAP_MUX_STARTER"
 UNKNOWN = "unknown"
 _ENDS = "ends"
-_START = 19  # among the fields of proc(5) stat from the third on
 _DEAD = "ZXx"
 
 
 def starter_variables(*, ends_with_us: bool) -> dict[str, str]:
     """Return the variables that tell ranks of us; `ends_with_us`: they end once we are gone."""
-    return {STARTER: f"{this_process()} {_ENDS}" if ends_with_us else this_process()}
+    us = process_identity() or UNKNOWN
+    return {STARTER: f"{us} {_ENDS}" if ends_with_us else us}
 
 
 def ends_with_starter(environ: Mapping[str, str]) -> bool:
     """Whether a rank that still waits for its first debugger ends with its starter."""
     return environ.get(STARTER, "").endswith(_ENDS)
-
-
-def this_process() -> str:
-    """Describe the calling process as STARTER does, as far as the system tells."""
-    try:
-        return f"{_machine()} {os.getpid()} {_fields(os.getpid())[_START]}"
-    except (OSError, IndexError):
-        return UNKNOWN
 
 
 # No rank waits for the first debugger of a session that is gone, killed, say: where an editor has
@@ -43,23 +36,16 @@ def starter_is_gone(environ: Mapping[str, str]) -> bool:
     """Whether the process that STARTER names has ended; False where that cannot be seen."""
     words = environ.get(STARTER, "").split()
     try:
-        machine, pid, start = " ".join(words[:2]), int(words[2]), words[3]
-        if sys.platform == "win32" or machine != _machine():
+        pid, start = int(words[2]), words[3]
+        if words[:2] != process_identity().split()[:2]:  # of another machine, or none of Linux
             return False
         os.kill(pid, 0)
         fields = _fields(pid)
-        return fields[0] in _DEAD or fields[_START] != start
+        return fields[0] in _DEAD or fields[START_TIME] != start
     except ProcessLookupError:
         return True
     except (OSError, ValueError, IndexError):
         return False
-
-
-def _machine() -> str:
-    """The boot of this machine, and the namespace of our pid."""
-    boot = Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
-    space = os.readlink("/proc/self/ns/pid")  # noqa: PTH115  (Path has it since Python 3.9)
-    return f"{boot} {space}"
 
 
 def _fields(pid: int) -> list[str]:
