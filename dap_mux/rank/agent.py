@@ -7,6 +7,7 @@ import ctypes
 import os
 import sys
 from contextlib import suppress
+from dataclasses import fields
 
 from dap_mux.rank.api import Setup, start
 from dap_mux.rank.dial import CannotDial
@@ -45,18 +46,8 @@ def _return_free_memory() -> None:
 
 def _start(options: argparse.Namespace, place: Place) -> None:
     try:
-        start(
-            Setup(
-                host=options.host,
-                port=options.port,
-                base_port=options.base_port,
-                ready_file=options.ready_file,
-                wait=options.wait,
-                timeout=options.timeout,
-                on_timeout=options.on_timeout,
-                stop_on_entry=options.stop_on_entry,
-            )
-        )
+        names = {each.name for each in fields(Setup)}
+        start(Setup(**{name: value for name, value in vars(options).items() if name in names}))
     except CannotDial as error:
         say(place, f"has no debug session: {error}")
         sys.exit(OWN_FAILURE_CODE)
