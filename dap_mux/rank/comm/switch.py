@@ -54,6 +54,7 @@ class _Finder:
     def __init__(self, begin: Callable[[], object], *watched: str) -> None:
         self._begin = begin
         self._watched = watched
+        sys.meta_path.insert(0, self)
 
     def end(self) -> None:
         """Be none of them any more."""
@@ -192,7 +193,6 @@ def _take(log: Callable[[str], object]) -> None:
         _once_imported("torch", lambda: _start(log))
     else:
         _state.finder = _Finder(lambda: _start(log), "torch", C10D)
-        sys.meta_path.insert(0, _state.finder)
 
 
 def _once_imported(name: str, begin: Callable[[], object]) -> None:
@@ -205,11 +205,11 @@ def _once_imported(name: str, begin: Callable[[], object]) -> None:
 
 
 def _watch_mpi(log: Callable[[str], object]) -> None:
-    """Begin, change or end the watch of mpi4py's communicators, once these are there."""
+    """Begin or change the watch of mpi4py's communicators, once these are there."""
     mode = "hash" if _state.mode == OPERATIONS else _state.mode
     if mode == "off":
-        _end_mpi()
-    elif _state.mpi is not None:
+        return
+    if _state.mpi is not None:
         _state.mpi.mode = mode
     elif MPI in sys.modules:
         _take_mpi(mode, log)
@@ -217,7 +217,6 @@ def _watch_mpi(log: Callable[[str], object]) -> None:
         _once_imported(MPI, lambda: _watch_mpi(log))
     elif _state.mpi_finder is None:
         _state.mpi_finder = _Finder(lambda: _watch_mpi(log), MPI)
-        sys.meta_path.insert(0, _state.mpi_finder)
 
 
 def _take_mpi(mode: str, log: Callable[[str], object]) -> None:
@@ -234,12 +233,6 @@ def _take_mpi(mode: str, log: Callable[[str], object]) -> None:
         log(f"records no calls with mpi4py {version}: {type(error).__name__}: {error}")
 
 
-def _end_mpi() -> None:
-    there = (_state.mpi, _state.mpi_finder)
-    _state.mpi = _state.mpi_finder = None
-    _end(there)
-
-
 def _start_mpi(watch: MpiWatch) -> None:
     watch.record.from_start = _state.mpi_finder is not None
     _state.mpi = watch
@@ -252,7 +245,8 @@ def _start_mpi(watch: MpiWatch) -> None:
 def _start(log: Callable[[str], object]) -> None:
     if C10D not in sys.modules or _state.watch is not None:
         return
-    _forget_finder()
+    _end([_state.finder])
+    _state.finder = None
     try:
         if _state.mode == "replay":
             _call_waiting(_state.waiting)
@@ -313,11 +307,6 @@ def _take_mode() -> None:
         _state.steps.whole = _state.mode == OPERATIONS
 
 
-def _forget_finder() -> None:
-    finder, _state.finder = _state.finder, None
-    _end([finder])
-
-
 def _end(there: Iterable[Any]) -> None:
     for each in there:
         if each is not None:
@@ -327,12 +316,12 @@ def _end(there: Iterable[Any]) -> None:
 def end() -> None:
     """Record no calls any more; torch is as it was."""
     atexit.unregister(end)
-    _forget_finder()
     _state.mode = "off"
-    _end_mpi()
-    there = (_state.operations, _state.trace, _state.steps, _state.watch)
+    by_mpi = (_state.mpi, _state.mpi_finder)
+    by_torch = (_state.operations, _state.trace, _state.steps, _state.watch, _state.finder)
+    _state.mpi = _state.mpi_finder = _state.finder = None
     _state.operations = _state.trace = _state.steps = _state.watch = None
-    _end(there)
+    _end([*by_mpi, *by_torch])
 
 
 def mpi() -> MpiWatch | None:
