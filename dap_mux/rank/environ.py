@@ -27,9 +27,8 @@ class Place:
     coords: Mapping[str, int] | None = None
 
 
-@dataclass(frozen=True)
-class Launcher:
-    """The names of one launcher's variables; "" where it has none."""
+class Launcher(NamedTuple):
+    """The names of one launcher's variables, in the order of a place's; "" where it has none."""
 
     name: str
     rank: str
@@ -90,17 +89,10 @@ def _filled(place: Place, other: Place) -> Place:
 
 
 def _read(launcher: Launcher, environ: Mapping[str, str]) -> Place | None:
-    rank = number_in(environ, launcher.rank)
-    world_size = number_in(environ, launcher.world_size)
-    if rank is None or (world_size is not None and rank >= world_size):
+    rank, size, local_rank, local_size = (number_in(environ, name) for name in launcher[1:])
+    if rank is None or (size is not None and rank >= size):
         return None  # RANK is a common word: somebody else's is not ours
-    return Place(
-        rank=rank,
-        world_size=world_size,
-        local_rank=number_in(environ, launcher.local_rank),
-        local_world_size=number_in(environ, launcher.local_world_size),
-        launcher=launcher.name,
-    )
+    return Place(rank, size, local_rank, local_size, launcher.name)
 
 
 def _of_monarch(environ: Mapping[str, str]) -> Place | None:
@@ -190,12 +182,7 @@ def _given(environ: Mapping[str, str], outer: Mapping[str, str]) -> dict[str, st
 
 
 def _names_of(launcher: Launcher) -> list[str]:
-    names = [
-        launcher.rank,
-        launcher.world_size,
-        launcher.local_rank,
-        launcher.local_world_size,
-    ]
+    names = [*launcher[1:]]
     # An `srun` inside a batch script gives its first rank the numbers of the script itself.
     names += ["SLURM_STEP_ID"] if launcher.name == "SLURM" else []
     return [name for name in names if name.isidentifier()]  # "" and "{...}" are none
