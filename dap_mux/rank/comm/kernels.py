@@ -13,7 +13,7 @@ from dap_mux.rank.comm.operators import NONE, OPERATORS, tensors_in
 from dap_mux.rank.comm.record import C10D, Call, Record, Watching, outer_frame
 
 if TYPE_CHECKING:  # a rank may have Python 3.8
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from types import CodeType
 
 LAYER = "BackendSelect"
@@ -31,16 +31,20 @@ COALESCED = "_broadcast_coalesced"
 """The function in C++ that waits for its broadcasts itself, those of DDP's buffers."""
 
 
-def put_before(make: Callable[[str, Any, Any], Callable[..., Any]]) -> Any:
+def put_before(
+    make: Callable[[str, Any, Any], Callable[..., Any]],
+    space: str = "c10d",
+    names: Iterable[str] = OPERATORS,
+) -> Any:
     """Put kernels before those of the backends; return their library, which keeps them there.
 
-    `make`: makes one, of an operator's name, itself and LAYER's key.
+    `make`: makes one, of an operator's name, itself and LAYER's key. `names`: in that `space`.
     """
     torch: Any = sys.modules["torch"]
     layer = getattr(torch._C.DispatchKey, LAYER)  # noqa: SLF001
-    library = torch.library.Library("c10d", "IMPL")
-    for name in OPERATORS:
-        packet = getattr(torch.ops.c10d, name, None)
+    library = torch.library.Library(space, "IMPL")
+    for name in names:
+        packet = getattr(getattr(torch.ops, space), name, None)
         if packet is not None:
             library.impl(name, make(name, packet.default, layer), LAYER, with_keyset=True)
     return library
@@ -54,14 +58,8 @@ class Watch(Watching):
     def __init__(self, mode: str, log: Callable[[str], object]) -> None:
         super().__init__(Record(), mode, log)
         self._c10d: Any = sys.modules[C10D]
-        torch: Any = sys.modules["torch"]
-        layer = getattr(torch._C.DispatchKey, LAYER)  # noqa: SLF001
-        self._libraries = [put_before(self._kernel)]
-        functional = getattr(torch.ops._c10d_functional, "wait_tensor", None)  # noqa: SLF001
-        if functional is not None:
-            self._libraries.append(torch.library.Library("_c10d_functional", "IMPL"))
-            kernel = self._wait_tensor(functional.default, layer)
-            self._libraries[1].impl("wait_tensor", kernel, LAYER, with_keyset=True)
+        functional = put_before(self._wait_tensor, "_c10d_functional", ["wait_tensor"])
+        self._libraries = [put_before(self._kernel), functional]
         self._wait = self._c10d.Work.wait
         self._c10d.Work.wait = self._waits = self._waiting(self._wait)
 
@@ -136,7 +134,7 @@ class Watch(Watching):
 
         return wait_and_look
 
-    def _wait_tensor(self, overload: Any, layer: Any) -> Callable[..., Any]:
+    def _wait_tensor(self, _: str, overload: Any, layer: Any) -> Callable[..., Any]:
         redispatch = overload.redispatch
 
         def kernel(keys: Any, tensor: Any) -> Any:

@@ -100,12 +100,6 @@ class MpiCall(Call):
         """Whether it has not returned, or its request has not been waited for."""
         return not self.returned or bool(self.work)  # a request that is over is MPI_REQUEST_NULL
 
-    def look(self, *, looks: bool = True) -> None:
-        """Hash what has been received, where `looks`, and let go of it."""
-        written, self.written = self.written, []
-        if looks and written:
-            self.outputs = [*map(self.digest, written)]
-
     def digest(self, value: Any) -> str:
         """Return 16 hexadecimal digits of a buffer's bytes, or of an object as it is pickled."""
         if self.operator[0].islower():

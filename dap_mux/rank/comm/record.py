@@ -87,7 +87,11 @@ class Call:
         """Hash what has been written, where `looks`, and let go of it."""
         written, self.written = self.written, []
         if looks and written:
-            self.outputs = [*map(fingerprint_later, written)]
+            self.outputs = [*map(self.digest, written)]
+
+    def digest(self, value: Any) -> str | Later:
+        """Return the hash of what has been written."""
+        return fingerprint_later(value)
 
 
 def ranks_of(group: str) -> list[int]:

@@ -40,13 +40,9 @@ FOR_WORKERS = (
 )
 """The variables that the workers of a framework need, which may not inherit the driver's."""
 OWN_FAILURE_CODE = 125
-GROUPS = {"dask": "client"}
-"""The group of a library's processes, where it is not that of all ranks."""
-TRAITS: Mapping[str, Mapping[str, object]] = {
-    "dask": {"userThreads": DRIVER_THREADS, "swallowsExceptions": True}
-}
-"""The traits of a library's processes. An editor reads the default exception filters before any
-worker is there, so the driver has those of its workers."""
+TRAITS_OF_DASK = {"userThreads": DRIVER_THREADS, "swallowsExceptions": True}
+"""An editor reads the default exception filters before any worker is there, so the driver has those
+of its workers."""
 
 
 @dataclass(frozen=True)
@@ -118,8 +114,8 @@ def told_by(library: str, rank: int, world_size: int) -> None:
     if MARK in os.environ:
         return
     own = place_of({**os.environ, "RANK": str(rank), "WORLD_SIZE": str(world_size)})
-    group = own.group or GROUPS.get(library)
-    become(replace(own, launcher=library, group=group), _orders(), TRAITS.get(library))
+    group, traits = ("client", TRAITS_OF_DASK) if library == "dask" else (None, None)
+    become(replace(own, launcher=library, group=group), _orders(), traits)
 
 
 def _orders() -> HookOptions:
