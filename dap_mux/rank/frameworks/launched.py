@@ -135,7 +135,8 @@ def _is_worker() -> bool:
 
 def joins_session(place: Place, traits: Mapping[str, object] | None = None) -> bool:
     """Become a rank of the session that has started the job; False where it is out of reach."""
-    if os.environ.get("DAP_MUX_DIAL") or Path(os.environ.get(RENDEZVOUS, "")).is_dir():
+    folder = os.environ.get(RENDEZVOUS)
+    if os.environ.get("DAP_MUX_DIAL") or (folder and Path(folder).is_dir()):
         become(place, _orders(), traits)
         return True
     return False

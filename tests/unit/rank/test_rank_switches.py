@@ -9,7 +9,9 @@ import pytest
 
 import dap_mux
 from dap_mux.rank.debugger_wait import on_timeout_of, timeout_of
-from dap_mux.rank.environ import DEFAULT_LIMIT_S, POST_MORTEM, Hold, hold_of
+from dap_mux.rank.environ import DEFAULT_LIMIT_S, POST_MORTEM, Hold, Place, hold_of
+from dap_mux.rank.frameworks import launched
+from dap_mux.rank.ready import RENDEZVOUS
 
 
 def test_importing_the_package_loads_no_debugger() -> None:
@@ -58,3 +60,11 @@ def test_the_limit_of_the_wait() -> None:
         timeout_of({"DEBUG_TIMEOUT": "-1"})
     assert on_timeout_of({}) == "exit"
     assert on_timeout_of({"DEBUG_ON_TIMEOUT": "continue"}) == "continue"
+
+
+def test_without_a_session_there_is_none_to_join(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A proc of Monarch in a program that nothing of ours has started: it listens by itself."""
+    for name in (RENDEZVOUS, "DAP_MUX_DIAL"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(launched, "become", lambda *_: None)
+    assert not launched.joins_session(Place())
