@@ -393,12 +393,17 @@ def _dial(place: Place, target: Target, setup: Setup) -> tuple[str, int]:
     if not setup.quiet:
         say(place, f"connects to the debug session at {target}")
     address = dial(place, target, setup.traits)
-    record, folder = record_of(place, *address, setup.traits), os.environ.get(RENDEZVOUS)
+    _write_record(record_of(place, *address, setup.traits), setup, in_folder=setup.quiet)
+    return address
+
+
+def _write_record(record: dict[str, object], setup: Setup, *, in_folder: bool) -> None:
+    """Write it where somebody waits for it; `in_folder`: in our launcher's, too."""
+    folder = os.environ.get(RENDEZVOUS)
     if setup.ready_file is not None:
         write_ready_file(setup.ready_file, record)
-    if setup.quiet and folder and Path(folder).is_dir():  # our launcher's; not on other hosts
+    if in_folder and folder and Path(folder).is_dir():  # it is not on other hosts
         write_ready_file(rendezvous_file(Path(folder)), record)
-    return address
 
 
 def _announce(place: Place, address: tuple[str, int], setup: Setup) -> None:
@@ -408,11 +413,7 @@ def _announce(place: Place, address: tuple[str, int], setup: Setup) -> None:
     """
     host, port = address
     record = record_of(place, host, port, setup.traits)
-    if setup.ready_file is not None:
-        write_ready_file(setup.ready_file, record)
-    folder = os.environ.get(RENDEZVOUS)
-    if folder and not setup.by_engine:
-        write_ready_file(rendezvous_file(Path(folder)), record)
+    _write_record(record, setup, in_folder=not setup.by_engine)
     if not setup.quiet:
         word = word_of_this_pod(port) or f"{record['host']}:{port}"
         say(

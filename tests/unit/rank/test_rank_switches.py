@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 import dap_mux
+from dap_mux.rank import api
 from dap_mux.rank.debugger_wait import on_timeout_of, timeout_of
 from dap_mux.rank.environ import DEFAULT_LIMIT_S, POST_MORTEM, Hold, Place, hold_of
 from dap_mux.rank.frameworks import launched
@@ -68,3 +70,11 @@ def test_without_a_session_there_is_none_to_join(monkeypatch: pytest.MonkeyPatch
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(launched, "become", lambda *_: None)
     assert not launched.joins_session(Place())
+
+
+def test_the_folder_of_a_launcher_on_another_host_is_not_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(RENDEZVOUS, str(tmp_path / "there"))
+    api._write_record({}, api.Setup(), in_folder=True)
+    assert not [*tmp_path.iterdir()]
