@@ -71,16 +71,12 @@ def _tell_before(kind: Any, tell: Tell) -> None:
 async def _let_session_join(address: str) -> None:
     """Name the cluster, and wait until the session has joined it, has failed to, or has gone."""
     cluster = Path(os.environ[RENDEZVOUS]) / f"{os.getpid()}-{len(_joined)}.cluster"
-    _name_cluster(cluster, address)
-    until = time.monotonic() + JOIN_TIMEOUT_S
-    while _awaits_session(cluster) and time.monotonic() < until:  # noqa: ASYNC110  (another process is waited for)
-        await asyncio.sleep(POLL_INTERVAL_S)
-
-
-def _name_cluster(cluster: Path, address: str) -> None:
     if cluster.parent.is_dir():  # it is not on another host
         record = {"endpoint": f"dask:{address}", "python": sys.executable, "pid": os.getpid()}
         write_ready_file(cluster, record)
+    until = time.monotonic() + JOIN_TIMEOUT_S
+    while _awaits_session(cluster) and time.monotonic() < until:  # noqa: ASYNC110  (another process is waited for)
+        await asyncio.sleep(POLL_INTERVAL_S)
 
 
 def _awaits_session(cluster: Path) -> bool:

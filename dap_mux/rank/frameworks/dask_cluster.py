@@ -107,7 +107,8 @@ class Cluster:
             await self._enter()
             while not left.is_set():
                 await self._look()
-                await _wait(left, POLL_INTERVAL_S)
+                with suppress(asyncio.TimeoutError):
+                    await asyncio.wait_for(left.wait(), POLL_INTERVAL_S)
         except OSError:  # the scheduler's connection is lost
             lines.report(end=True)
         else:
@@ -118,7 +119,8 @@ class Cluster:
         loop, left = asyncio.get_running_loop(), asyncio.Event()
 
         def stopped(now: bool) -> None:
-            asyncio.run_coroutine_threadsafe(self._stopped(now), loop)
+            keeps = self._on_scheduler(keep_silent_workers, stopped=now)
+            asyncio.run_coroutine_threadsafe(keeps, loop)
 
         def read() -> None:
             read_session(stopped)
@@ -126,9 +128,6 @@ class Cluster:
 
         threading.Thread(target=read, daemon=True).start()
         return left
-
-    async def _stopped(self, now: bool) -> None:
-        await self._on_scheduler(keep_silent_workers, stopped=now)
 
     async def _on_scheduler(self, function: Any, *arguments: Any, **options: Any) -> Any:
         """Run a function on the scheduler; None, and the reason is told, where it refuses."""
@@ -167,7 +166,8 @@ class Cluster:
     async def _look(self) -> None:
         """Report the ranks if they have changed. Raises OSError once the scheduler has gone."""
         await self._read_reports()  # first: of a worker that the scheduler knows
-        workers = await self._workers()
+        identity = await self._client.scheduler.identity(**_ALL_WORKERS)
+        workers: dict[str, dict[str, Any]] = identity["workers"]
         for gone in self._reports.keys() - workers.keys():
             del self._reports[gone]
         if self._reported is None and self._reports.keys() < workers.keys():
@@ -178,11 +178,6 @@ class Cluster:
         if ranks != self._reported:
             self._reported = ranks
             lines.report(ranks=ranks)
-
-    async def _workers(self) -> dict[str, dict[str, Any]]:
-        identity = await self._client.scheduler.identity(**_ALL_WORKERS)
-        workers: dict[str, dict[str, Any]] = identity["workers"]
-        return workers
 
     async def _read_reports(self) -> None:
         """Read where new workers say that they listen."""
@@ -195,8 +190,3 @@ class Cluster:
         if text not in self._told:
             self._told.add(text)
             lines.report(notice=text)
-
-
-async def _wait(event: asyncio.Event, seconds: float) -> None:
-    with suppress(asyncio.TimeoutError):
-        await asyncio.wait_for(event.wait(), seconds)
