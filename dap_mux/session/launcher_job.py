@@ -221,12 +221,14 @@ class LauncherRanks(Job):
 
     async def _warn_without_ranks(self) -> None:
         await anyio.sleep(NO_RANK_WARNING_S)
-        if not self.session.knows_ranks:
+        if not self.session.driver.engine.knows_ranks:
             self.session.tell(NO_RANK_YET.format(NO_RANK_WARNING_S))
 
     async def _end(self, code: int) -> None:
         """The launcher's end is the job's; ranks that still run are released."""
-        if not self.session.knows_ranks and (not code or self._failed_launcher() is None):
+        if not self.session.driver.engine.knows_ranks and (
+            not code or self._failed_launcher() is None
+        ):
             self.session.tell(NO_RANK_AT_ALL)
         self.session.driver.feed(inputs.JobEnded(code))
         with anyio.move_on_after(FINAL_MESSAGES_TIMEOUT_S):

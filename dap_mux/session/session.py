@@ -7,8 +7,8 @@ import logging
 import os
 import signal
 import ssl
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
@@ -51,7 +51,9 @@ LEAVE_TIMEOUT_ON_RELEASE_S = 2.0  # for the same, within RELEASE_TIMEOUT_S
 class Session:
     """A running session: its driver, and the address that clients connect to."""
 
-    def __init__(self, driver: Driver, file: SessionFile, signals: Signals) -> None:
+    def __init__(
+        self, driver: Driver, file: SessionFile, signals: asyncio.Queue[signal.Signals]
+    ) -> None:
         self.driver = driver
         self.file = file
         self._signals = signals
@@ -105,11 +107,6 @@ class Session:
             logger.warning("%s", warning)
             self.driver.feed(inputs.Notice(warning, lasting=True))
 
-    @property
-    def knows_ranks(self) -> bool:
-        """Whether any rank has ever been known."""
-        return self.driver.engine.knows_ranks
-
     def rank_known(self, group: str, rank: int, endpoint: Endpoint) -> None:
         """Tell the engine of one rank."""
         self.driver.feed(inputs.RankKnown((group, rank), endpoint))
@@ -126,7 +123,7 @@ class Session:
 
     async def interrupted(self) -> signal.Signals:
         """Wait for Ctrl-C or SIGTERM, including one that has arrived since the last call."""
-        return await self._signals.next()
+        return await self._signals.get()
 
     async def release(self, reason: str) -> None:
         """Detach from every rank so that it continues, within `RELEASE_TIMEOUT_S`."""
@@ -174,9 +171,11 @@ def settings_of(
 def _recorded_run(folder: Path | None) -> RecordedRun | None:
     if folder is None:
         return None
-    from dap_mux.session.traces import recorded_run  # noqa: PLC0415  (only where one is asked for)
+    # Here, because few ask for one.
+    from dap_mux.pure.insight.numerics.diverge_against import RecordedRun  # noqa: PLC0415
+    from dap_mux.session.traces import read_trace  # noqa: PLC0415
 
-    return recorded_run(folder)
+    return RecordedRun(folder.name, read_trace(folder))
 
 
 def endpoint_of(record: RankRecord) -> Endpoint:
@@ -193,12 +192,23 @@ def endpoint_of(record: RankRecord) -> Endpoint:
     )
 
 
-def ending_signals() -> list[signal.Signals]:
-    """Return SIGINT, SIGTERM, and SIGHUP unless it is ignored (`nohup`)."""
+@contextmanager
+def _ending_signals() -> Iterator[asyncio.Queue[signal.Signals]]:
+    """Queue SIGINT, SIGTERM, and SIGHUP unless it is ignored (`nohup`), until the block is left.
+
+    As anyio's receiver does, which an adapter's start has not imported yet.
+    """
     signals = [signal.SIGINT, signal.SIGTERM]
     if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
         signals.append(signal.SIGHUP)
-    return signals
+    loop, arrived = asyncio.get_running_loop(), asyncio.Queue[signal.Signals]()
+    for number in signals:
+        loop.add_signal_handler(number, arrived.put_nowait, number)
+    try:
+        yield arrived
+    finally:
+        for number in signals:
+            loop.remove_signal_handler(number)
 
 
 @asynccontextmanager
@@ -239,7 +249,7 @@ async def open_session(
     garbage = GarbageCollection(driver)
     garbage.start()
     # From here on signals are queued: there is something to clean up.
-    with Signals(ending_signals()) as signals:
+    with _ending_signals() as signals:
         file.write()
         try:
             yield Session(driver, file, signals)
@@ -319,32 +329,6 @@ def beyond_loopback(hosts: Iterable[str]) -> str:
         "who reaches these ports can run code there, and the traffic is not encrypted. Safer: let "
         "ranks listen on 127.0.0.1 and forward the ports (ssh -L, kubectl port-forward)"
     )
-
-
-class Signals:
-    """Receives signals as long as the block lasts.
-
-    As anyio's receiver does, which an adapter's start has not imported yet.
-    """
-
-    def __init__(self, signals: Sequence[signal.Signals]) -> None:
-        self._signals = signals
-        self._arrived: asyncio.Queue[signal.Signals] = asyncio.Queue()
-
-    def __enter__(self) -> Signals:
-        loop = asyncio.get_running_loop()
-        for number in self._signals:
-            loop.add_signal_handler(number, self._arrived.put_nowait, number)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        loop = asyncio.get_running_loop()
-        for number in self._signals:
-            loop.remove_signal_handler(number)
-
-    async def next(self) -> signal.Signals:
-        """Wait for one, or return the first that has arrived since the last call."""
-        return await self._arrived.get()
 
 
 @cache

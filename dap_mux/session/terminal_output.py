@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TextIO
+from typing import Any, Final
 
 from dap_mux.pure.printable import one_line, printable
 from dap_mux.pure.protocol.rank_messages import READY_MARK
@@ -94,23 +94,15 @@ class _ByComponent(logging.Filter):
         return record.levelno >= self._levels[name]
 
 
-if TYPE_CHECKING:
-    _TextHandler = logging.StreamHandler[TextIO]
-else:
-    _TextHandler = logging.StreamHandler  # takes a type from Python 3.11 on
-
-
-class _StandardError(_TextHandler):
+class _StandardError(logging.Handler):
     """The current standard error, which a console's prompt may have replaced."""
 
-    @property
-    def stream(self) -> TextIO:
-        """The current stream."""
-        return sys.stderr
-
-    @stream.setter
-    def stream(self, stream: TextIO) -> None:
-        """The base class assigns one; ignore it."""
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print a record; one that cannot be formatted costs the session nothing."""
+        try:
+            _print(self.format(record))
+        except Exception:  # noqa: BLE001  (as handlers do)
+            self.handleError(record)
 
 
 class SafeFormatter(logging.Formatter):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from dap_mux.pure.errors import DapMuxError
-from dap_mux.pure.insight.numerics.diverge_against import RecordedRun
 from dap_mux.pure.insight.numerics.diverge_trace import RankTrace, lines_of
 
 
@@ -26,8 +25,3 @@ def read_trace(folder: Path) -> list[RankTrace]:
             raise DapMuxError(f"{file}: no trace: the name is not that of a rank")
         traces.append(RankTrace(int(number), lines_of(file.read_bytes(), str(file))))
     return sorted(traces, key=lambda trace: trace.rank)
-
-
-def recorded_run(folder: Path) -> RecordedRun:
-    """Read a trace that a run is compared with while it runs. Raises DapMuxError."""
-    return RecordedRun(folder.name, read_trace(folder))
