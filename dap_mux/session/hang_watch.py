@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 import anyio
@@ -25,49 +24,43 @@ CONFIRMED_AFTER_S: Final = 5.0
 """A job that is only slow has gone on by then."""
 
 
-@dataclass(eq=False)
-class HangWatch:
-    """Looks every `interval` seconds at the processes of `_running`, unless `_watched`."""
+async def watch_for_hangs(
+    interval: float, running: Callable[[], Mapping[RankId, int]], watched: Callable[[], bool]
+) -> None:
+    """Look every `interval` seconds at the processes of `running`, unless `watched`.
 
-    interval: float
-    _running: Callable[[], Mapping[RankId, int]]
-    _watched: Callable[[], bool]
-    _reported: str = ""
+    Report each verdict once, until cancelled.
+    """
+    reported = ""
+    while True:
+        await anyio.sleep(interval)
+        first = None if watched() else await _look(running())
+        if first is None:
+            continue
+        await anyio.sleep(min(CONFIRMED_AFTER_S, interval))
+        again = None if watched() else await _look(running())
+        if again is None or (again.name, again.suspects[:1]) != (first.name, first.suspects[:1]):
+            continue
+        if again.sentence != reported:
+            reported = again.sentence
+            _report(again)
 
-    async def run(self) -> None:
-        """Report each verdict once, until cancelled."""
-        while True:
-            await anyio.sleep(self.interval)
-            first = await self._look()
-            if first is None:
-                continue
-            await anyio.sleep(min(CONFIRMED_AFTER_S, self.interval))
-            again = await self._look()
-            if again is not None and (again.name, again.suspects[:1]) == (
-                first.name,
-                first.suspects[:1],
-            ):
-                self._report(again)
 
-    async def _look(self) -> Verdict | None:
-        """Return what is wrong with the job, None for nothing."""
-        if self._watched():
-            return None
-        try:
-            ranks = await to_thread.run_sync(ranks_outside, [*self._running().values()])
-            verdict, _ = await verdict_on(ranks)
-        except DapMuxError as error:  # they have just ended
-            logger.debug("no look from outside: %s", error)
-            return None
-        begun = all(one.has_begun for one in ranks)
-        return verdict if begun and verdict.name not in (HEALTHY, UNDECIDED) else None
+async def _look(running: Mapping[RankId, int]) -> Verdict | None:
+    """Return what is wrong with the job, None for nothing."""
+    try:
+        ranks = await to_thread.run_sync(ranks_outside, [*running.values()])
+        verdict, _ = await verdict_on(ranks)
+    except DapMuxError as error:  # they have just ended
+        logger.debug("no look from outside: %s", error)
+        return None
+    begun = all(one.has_begun for one in ranks)
+    return verdict if begun and verdict.name not in (HEALTHY, UNDECIDED) else None
 
-    def _report(self, verdict: Verdict) -> None:
-        if verdict.sentence == self._reported:
-            return
-        self._reported = verdict.sentence
-        alert(f"the job does not get on: {verdict.name}: {verdict.sentence}")
-        for line in verdict.evidence:
-            say_more(f"  {line}")
-        say_more("  dap-mux why asks again")
-        logger.info("%s: %s; %s", verdict.name, verdict.sentence, "; ".join(verdict.evidence))
+
+def _report(verdict: Verdict) -> None:
+    alert(f"the job does not get on: {verdict.name}: {verdict.sentence}")
+    for line in verdict.evidence:
+        say_more(f"  {line}")
+    say_more("  dap-mux why asks again")
+    logger.info("%s: %s; %s", verdict.name, verdict.sentence, "; ".join(verdict.evidence))

@@ -138,11 +138,12 @@ class Job(ABC):
                 tasks.start_soon(self.echo.follow)
             if self.why_after:
                 # Here, because an editor waits for what its adapter imports.
-                from dap_mux.session.hang_watch import HangWatch  # noqa: PLC0415
+                from dap_mux.session.hang_watch import watch_for_hangs  # noqa: PLC0415
 
                 driver = self.session.driver
-                watch = HangWatch(self.why_after, self.running, lambda: driver.has_clients)
-                tasks.start_soon(watch.run)
+                tasks.start_soon(
+                    watch_for_hangs, self.why_after, self.running, lambda: driver.has_clients
+                )
             tasks.start_soon(self._stop_on_request)
             code = await self.serve()
             tasks.cancel_scope.cancel()
