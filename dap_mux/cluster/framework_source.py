@@ -125,31 +125,18 @@ class FrameworkSource:
         own = {"endpoint": endpoint, "debugpy": debugpy_folder()}
         options = json.dumps({**self._word.options, **own})
         words = [python, "-u", str(Path(frameworks.__file__).parent), scheme, options]
-        self._process = await self._running.enter_async_context(
-            running_child(words, with_input=True)
-        )
-        self._running.push_async_callback(self._read_errors(self._process))
+        child = running_child(words, with_input=True)
+        self._process = await self._running.enter_async_context(child)
+        self._errors = asyncio.get_running_loop().create_task(self._read_errors(self._process))
         if self._stopped:
             self.paused(stopped=True)
 
-    def _read_errors(self, process: Process) -> Any:
-        """Read its error output in the background; return what waits for the end of that."""
+    async def _read_errors(self, process: Process) -> None:
+        """Read its error output until it is closed."""
         assert process.stderr is not None
-        stream = process.stderr
-
-        async def read() -> None:
-            async for line in lines_of(stream):
-                if line.strip():
-                    self._last.append(one_line(line.strip())[:MAX_TEXT])
-
-        task = self._errors = asyncio.get_running_loop().create_task(read())
-
-        async def wait() -> None:
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
-
-        return wait
+        async for line in lines_of(process.stderr):
+            if line.strip():
+                self._last.append(one_line(line.strip())[:MAX_TEXT])
 
     async def _close(self) -> None:
         """Let the process take what is ours out of the cluster, and end it."""
@@ -159,6 +146,9 @@ class FrameworkSource:
                 process.stdin.close()
                 with anyio.move_on_after(LEAVE_TIMEOUT_S):
                     await process.wait()
+            if self._errors is not None:
+                self._errors.cancel()
+                await asyncio.wait([self._errors])
             await self._running.aclose()
 
     async def _read_report(self) -> bool | None:
