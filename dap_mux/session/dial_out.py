@@ -30,6 +30,7 @@ from dap_mux.system import procfs
 from dap_mux.system.config import Config
 from dap_mux.system.config.options import Address
 from dap_mux.system.session_files import session_folder
+from dap_mux.system.user_files import write_whole
 
 # A rank's description of itself when it connects to a session.
 
@@ -327,8 +328,5 @@ def check_dial_bind(config: Config, host: str, *, token_from_us: bool) -> None:
 def _write_token(secret: str) -> Path:
     """Write the session's token to a file of this user; it is removed at the end."""
     path = session_folder() / f"{os.getpid()}.token"
-    path.unlink(missing_ok=True)
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(handle, "w", encoding="ascii") as file:
-        file.write(secret + "\n")
+    write_whole(path, f"{secret}\n".encode("ascii"))
     return path

@@ -13,6 +13,7 @@ import os
 import re
 import stat
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
@@ -113,42 +114,27 @@ def token_of(path: Path) -> str:
         return read_token(path)
     try:
         # Another session may look at this moment: it sees a whole one.
-        handle, new = new_file(path.parent, f".{path.name}-")
-        try:
-            with os.fdopen(handle, "w", encoding="ascii") as file:
-                file.write(new_token() + "\n")
-            _put(new, path)
-        finally:
-            new.unlink(missing_ok=True)
+        write_whole(path, f"{new_token()}\n".encode("ascii"), put=_put)
     except OSError as error:
         raise UsageError(f"the token file {path} cannot be created: {error.strerror}") from None
     return read_token(path)
 
 
-def new_file(folder: Path, prefix: str) -> tuple[int, Path]:
-    """Create a file of mode 0600 that nobody else had open: its descriptor, to write, and its path.
-
-    As `tempfile.mkstemp` does; importing that takes every start 4 ms. Raises OSError.
-    """
-    path = folder / f"{prefix}{os.urandom(8).hex()}"
-    exclusive = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
-    return os.open(path, exclusive, 0o600), path
-
-
-def write_whole(path: Path, data: bytes) -> None:
+def write_whole(path: Path, data: bytes, put: Callable[[Path, Path], object] = os.replace) -> None:
     """Write a file of mode 0600 that appears whole or not at all. Raises OSError.
 
-    A link that somebody put in its place is replaced, not followed.
+    A link that somebody put in its place is replaced, not followed. `put` gives it its name.
     """
-    handle, new = new_file(path.parent, f".{path.name}-")
+    # As `tempfile.mkstemp` does; importing that takes every start 4 ms.
+    new = path.parent / f".{path.name}-{os.urandom(8).hex()}"
+    exclusive = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
+    handle = os.open(new, exclusive, 0o600)  # nobody else has had it open
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
-        new.replace(path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            new.unlink()
-        raise
+        put(new, path)
+    finally:
+        new.unlink(missing_ok=True)
 
 
 def _put(made: Path, path: Path) -> None:
