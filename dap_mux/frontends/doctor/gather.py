@@ -6,7 +6,7 @@ import asyncio
 import re
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from shlex import quote
 from typing import Final
@@ -49,38 +49,30 @@ EXITED_STATES: Final = ("exited",)
 CLOSED_OUTCOMES: Final = ("hung up", "refused")
 
 
-@dataclass(frozen=True)
-class DoctorOptions:
-    """The user's arguments: sessions and endpoints, files with lines, commands of Pythons."""
-
-    words: tuple[str, ...] = ()
-    files: tuple[str, ...] = ()
-    pythons: tuple[str, ...] = ()
-    folder: Path = Path()
-
-
 @asynccontextmanager
-async def gathered(options: DoctorOptions, join: Join) -> AsyncIterator[Observations]:
+async def gathered(
+    words: Sequence[str], files: Sequence[str], pythons: Sequence[str], folder: Path, join: Join
+) -> AsyncIterator[Observations]:
     """Return all observations; sessions stay joined while the block runs.
+
+    `words`: sessions and endpoints; `files`: with lines; `pythons`: commands of Pythons.
 
     Raises `DapMuxError` for invalid arguments, and if a named session cannot be joined.
     """
-    observed = Observations(
-        Machine.read(), places=[_place(text, options.folder) for text in options.files]
-    )
-    sessions, endpoints = await _sorted(options.words, observed)
+    observed = Observations(Machine.read(), places=[_place(text, folder) for text in files])
+    sessions, endpoints = await _sorted(words, observed)
+    narrowed = not sessions and (endpoints or observed.processes)
+    only = {each.endpoint for each in endpoints} if narrowed else None
     async with AsyncExitStack() as stack:
         for session in sessions or running():
-            await _join(stack, observed, session, join, named=bool(sessions))
-        if endpoints or observed.processes:
-            _only_of(endpoints, observed, sessions)
-        if not options.words:
-            _read_launch(options.folder, observed)
+            await _join(stack, observed, session, join, named=bool(sessions), only=only)
+        if not words:
+            _read_launch(folder, observed)
         observed.subjects += [each for each in endpoints if not _is_attached(each, observed)]
-        observed.elsewhere = _elsewhere(observed, options.folder)
+        observed.elsewhere = _elsewhere(observed, folder)
         observed.subjects = await _examined(observed)
-        observed.pythons = [await inspect_python(command) for command in options.pythons]
-        observed.looked_at += [f"the Python of `{command}`" for command in options.pythons]
+        observed.pythons = [await inspect_python(command) for command in pythons]
+        observed.looked_at += [f"the Python of `{command}`" for command in pythons]
         observed.looked_at += map(_not_started, _pythons_of(observed.configurations))
         yield observed
 
@@ -137,8 +129,15 @@ def _place(text: str, folder: Path) -> FilePlace:
 
 
 async def _join(
-    stack: AsyncExitStack, observed: Observations, session: SessionFile, join: Join, *, named: bool
+    stack: AsyncExitStack,
+    observed: Observations,
+    session: SessionFile,
+    join: Join,
+    *,
+    named: bool,
+    only: set[str] | None,
 ) -> None:
+    """Add what a session shows; with `only`, if it has one of these endpoints."""
     try:
         client = await stack.enter_async_context(join(session))
         snapshot = await take_snapshot(session, client)
@@ -147,33 +146,15 @@ async def _join(
             raise
         observed.looked_at.append(f"session {session.address}, which could not be joined: {error}")
         return
+    if only is not None and not any(entry["endpoint"] in only for entry in snapshot.ranks):
+        return
     observed.snapshots.append(snapshot)
     ranks = [entry for entry in snapshot.ranks if entry["worker"] is None]
-    observed.looked_at.append(f"{_named(snapshot)} with {len(ranks)} ranks")
+    observed.looked_at.append(f"session {snapshot.address} with {len(ranks)} ranks")
     # Ranks that dial out have no port to examine.
     listening = [one for one in ranks if one["endpoint"] is not None]
     troubled = [one for one in listening if one["state"] not in (*ATTACHED, *EXITED_STATES)]
     observed.subjects += [_of_session(snapshot, one) for one in troubled]
-
-
-def _named(snapshot: SessionSnapshot) -> str:
-    return f"session {snapshot.address}"
-
-
-def _only_of(endpoints: list[Subject], observed: Observations, sessions: list[SessionFile]) -> None:
-    """Keep only the sessions that have a named endpoint, or were named themselves."""
-    wanted = {each.endpoint for each in endpoints}
-    named = {each.address for each in sessions}
-    for snapshot in list(observed.snapshots):
-        has_it = any(entry["endpoint"] in wanted for entry in snapshot.ranks)
-        if not has_it and snapshot.address not in named:
-            observed.snapshots.remove(snapshot)
-            observed.subjects = [
-                one for one in observed.subjects if one.session != snapshot.address
-            ]
-            observed.looked_at = [
-                one for one in observed.looked_at if not one.startswith(_named(snapshot))
-            ]
 
 
 def _of_session(snapshot: SessionSnapshot, entry: Json) -> Subject:
@@ -182,7 +163,7 @@ def _of_session(snapshot: SessionSnapshot, entry: Json) -> Subject:
     return Subject(
         host,
         _port_of(str(entry["endpoint"])),
-        _named(snapshot),
+        f"session {snapshot.address}",
         rank=id_of(entry),
         default_group=snapshot.default_group,
         session=snapshot.address,
