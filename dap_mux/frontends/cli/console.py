@@ -192,29 +192,22 @@ def _watched(writer: asyncio.StreamWriter) -> Iterator[None]:
 
 async def _serve(session: SessionFile, config: Config, address: Address) -> int:
     from dap_mux.frontends.cli.join import observer
-    from dap_mux.frontends.console.server import Server
+    from dap_mux.frontends.console.server import served
     from dap_mux.shell.auth import Guard
-
-    host, port = address
 
     async def join(first: str) -> SessionClient:
         # Who says `continue` before anything else has ranks in mind that wait for a debugger.
         entry = {} if first == "continue" else await entry_lines(session, config)
         return await open_client(session, config, entry)
 
-    server = Server(join, Guard().trusts, _watched, config.words)
-    async with observer(session, config, "dap-mux console --serve") as watch:
-        try:
-            await server.listen(host, port)
-        except OSError as error:
-            raise DapMuxError(f"cannot listen on {host}:{port}: {error.strerror}") from None
-        where = Address(host, server.port)
+    async with (
+        observer(session, config, "dap-mux console --serve") as watch,
+        served(address, join, Guard().trusts, _watched, config.words) as port,
+    ):
+        where = Address(address.host, port)
         print(
             f"dap-mux: serving consoles on {where}; try `nc {where.host} {where.port}`",
             file=sys.stderr,
         )
-        try:
-            await watch.wait_for(lambda: not watch.open, timeout=None)
-        finally:
-            await server.close()
+        await watch.wait_for(lambda: not watch.open, timeout=None)
     return 0

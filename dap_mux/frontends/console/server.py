@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import re
 import socket
-from collections.abc import Awaitable, Callable
-from contextlib import AbstractContextManager
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractContextManager, asynccontextmanager, suppress
 from typing import Final, TypeAlias
 
 from dap_mux.frontends.console.commands import lookup, split_command
@@ -26,77 +25,70 @@ Join: TypeAlias = Callable[[str], Awaitable[SessionClient]]
 Watch: TypeAlias = Callable[[asyncio.StreamWriter], AbstractContextManager[None]]
 
 
-class Server:
-    """Serves consoles on one port until it is closed.
+@asynccontextmanager
+async def served(
+    address: tuple[str, int],
+    join: Join,
+    trusts: Callable[[socket.socket], bool],
+    watch: Watch,
+    words: str,
+) -> AsyncIterator[int]:
+    """Serve consoles within the block, and return the port; then close all connections.
 
     `trusts` decides whether the peer of a connection may have a console; `watch` ends a connection
     whose peer is gone without a word: it would hold ranks for good.
+
+    Raises DapMuxError if the port is taken.
     """
+    has_refused = False
+    connections: set[asyncio.Task[None]] = set()
 
-    def __init__(
-        self,
-        join: Join,
-        trusts: Callable[[socket.socket], bool],
-        watch: Watch,
-        words: str,
-    ) -> None:
-        self._join = join
-        self._words = words
-        self._trusts = trusts
-        self._watch = watch
-        self._has_refused = False
-        self._connections: set[asyncio.Task[None]] = set()
-        self._server: asyncio.Server | None = None
-
-    async def listen(self, host: str, port: int) -> None:
-        """Start to listen. Raises OSError if the port is taken."""
-        self._server = await asyncio.start_server(self._accept, host, port)
-
-    @property
-    def port(self) -> int:
-        """The port it listens on."""
-        assert self._server is not None
-        return int(self._server.sockets[0].getsockname()[1])
-
-    async def close(self) -> None:
-        """Close all connections, even those that have not joined yet."""
-        assert self._server is not None
-        self._server.close()
-        for task in self._connections:
-            task.cancel()
-        await asyncio.gather(*self._connections, return_exceptions=True)
-
-    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Check the peer before a byte is read."""
-        trusted = self._trusts(writer.get_extra_info("socket"))
-        task = asyncio.ensure_future(self._serve(reader, writer, trusted=trusted))
-        self._connections.add(task)
-        task.add_done_callback(self._connections.discard)
-
-    async def _serve(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, trusted: bool
-    ) -> None:
-        """Serve one connection to its end; its failures must not affect the others."""
-        try:
-            if trusted:
-                with self._watch(writer):
-                    await _run_console(reader, writer, self._join, self._words)
-            else:
-                # Once: whoever wants to fill the log can come again and again.
-                logger.log(
-                    logging.INFO if self._has_refused else logging.WARNING,
-                    "refused a console to another user, or to a peer that closed the connection "
-                    "before its user could be determined",
-                )
-                self._has_refused = True
-        except _NotTyped:
-            logger.warning("closed a console connection: its input was not typed by a person")
-        except (OSError, ValueError, DapMuxError) as error:
-            logger.info("a console ended: %s", error)
-        finally:
+        nonlocal has_refused
+        if not trusts(writer.get_extra_info("socket")):
+            # Once: whoever wants to fill the log can come again and again.
+            logger.log(
+                logging.INFO if has_refused else logging.WARNING,
+                "refused a console to another user, or to a peer that closed the connection "
+                "before its user could be determined",
+            )
+            has_refused = True
             writer.close()
-            with contextlib.suppress(OSError):
-                await writer.wait_closed()
+            return
+        task = asyncio.ensure_future(_serve(reader, writer, join, watch, words))
+        connections.add(task)
+        task.add_done_callback(connections.discard)
+
+    try:
+        server = await asyncio.start_server(accept, *address)
+    except OSError as error:
+        host, port = address
+        raise DapMuxError(f"cannot listen on {host}:{port}: {error.strerror}") from None
+    try:
+        yield int(server.sockets[0].getsockname()[1])
+    finally:
+        server.close()
+        for task in connections:  # even those that have not joined yet
+            task.cancel()
+        await asyncio.gather(*connections, return_exceptions=True)
+
+
+async def _serve(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, join: Join, watch: Watch, words: str
+) -> None:
+    """Serve one connection to its end; its failures must not affect the others."""
+    try:
+        with watch(writer):
+            await _run_console(reader, writer, join, words)
+    except _NotTyped:
+        logger.warning("closed a console connection: its input was not typed by a person")
+    except (OSError, ValueError, DapMuxError) as error:
+        logger.info("a console ended: %s", error)
+    finally:
+        writer.close()
+        with suppress(OSError):
+            await writer.wait_closed()
 
 
 # Joining a session affects its ranks, and so does leaving it. A connection therefore joins with its
