@@ -90,7 +90,8 @@ class Console:
         self._asks_to_leave = False
         self._sources = 0  # files that run now
         self._said: set[asyncio.Task[None]] = set()
-        client.observe(self)
+        client.on_change.append(self.rows_changed)
+        client.on_output.append(self.output)
 
     def edited_in(self, editor: LineEditor) -> None:
         """Keep the prompt of this editor up to date."""
@@ -312,7 +313,7 @@ class Console:
     # Events
 
     def rows_changed(self, changes: Iterable[Change]) -> None:
-        """Announce stops and ends (`SessionObserver`)."""
+        """Announce stops and ends."""
         stepping: set[DebuggeeId] = {*self.attached.stepping} if self.attached else set()
         if self.set is not None:
             stepping |= self.set.moving
@@ -333,7 +334,7 @@ class Console:
         self._refresh()
 
     def output(self, body: dict[str, Any]) -> None:
-        """Show what has been printed (`SessionObserver`)."""
+        """Show what has been printed."""
         category = body.get("category", "console")
         if category == "telemetry" or (category in RANK_OUTPUT and not self._shows_output):
             return

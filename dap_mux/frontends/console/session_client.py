@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path, PurePath
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from dap_mux.client import ConnectionLost, DapClient, RequestFailed
 from dap_mux.client.client import DEFAULT_FILTERS, default_filters
@@ -112,16 +112,6 @@ FILTERS_KEY: Final = "exceptionBreakpointFilters"
 BreakpointsByPath: TypeAlias = Mapping[str, list[dict[str, Any]]]
 
 
-class SessionObserver(Protocol):
-    """A part that is told of a session's events; it adds itself (`SessionClient.observe`)."""
-
-    def rows_changed(self, changes: list[Change]) -> None:
-        """Ranks have changed, or the session has ended."""
-
-    def output(self, body: dict[str, Any]) -> None:
-        """The session or a rank has printed something."""
-
-
 class SessionClient:
     """A DAP client of a session, and the state of its ranks, which events keep up to date.
 
@@ -135,8 +125,11 @@ class SessionClient:
         self.end_reason = ""
         self.agent = ""
         """What a coding agent does that drives the session, `stepping 0-3`; "" if none does."""
+        self.on_change: list[Callable[[list[Change]], None]] = []
+        """Called where ranks have changed, or the session has ended."""
+        self.on_output: list[Callable[[dict[str, Any]], None]] = []
+        """Called with what the session or a rank has printed."""
         self._dap = client
-        self._observers: list[SessionObserver] = []
         self._changed = asyncio.Event()
         self._attached = False
         self._exceptions = True
@@ -250,10 +243,6 @@ class SessionClient:
 
     # Events
 
-    def observe(self, observer: SessionObserver) -> None:
-        """Tell this one of every event from now on."""
-        self._observers.append(observer)
-
     def listen(self, handler: Callable[[dict[str, Any]], None]) -> None:
         """Call this with every event from now on."""
         self._dap.on_event.append(handler)
@@ -268,8 +257,8 @@ class SessionClient:
             self.agent = (body["act"] or "drives") if body["holder"] else ""
             self._notify([])
         elif name == "output":
-            for observer in self._observers:
-                observer.output(body)
+            for handler in self.on_output:
+                handler(body)
         elif name == "capabilities" and FILTERS_KEY in body.get("capabilities", {}):
             self._filters = default_filters(body["capabilities"]) if self._exceptions else []
             filters = [*self._filters, *sorted(self._own_filters)]
@@ -284,8 +273,8 @@ class SessionClient:
 
     def _notify(self, changes: list[Change]) -> None:
         self._changed.set()
-        for observer in self._observers:
-            observer.rows_changed(changes)
+        for handler in self.on_change:
+            handler(changes)
 
     def _end(self, reason: str) -> None:
         if not self.ended.is_set():

@@ -14,7 +14,7 @@ from dap_mux.frontends.console.session_client import BreakpointsByPath, SessionC
 from dap_mux.frontends.mcp.answers import Body, Unable
 from dap_mux.pure.errors import DapMuxError, NothingToConnect
 from dap_mux.pure.rank_sets import RankSetError, parse, with_group
-from dap_mux.pure.rank_sets.rank_rows import Change, Row, classes, id_of
+from dap_mux.pure.rank_sets.rank_rows import Row, classes, id_of
 from dap_mux.system.session_files import SessionFile, find, running
 
 MAX_LINES: Final = 5000
@@ -85,12 +85,9 @@ class Link:
         self._ways = ways
         self._joining = asyncio.Lock()
         self._has_driven = False
-        client.observe(self)
+        client.on_output.append(self.output)
 
     # What the session tells
-
-    def rows_changed(self, changes: list[Change]) -> None:
-        """Do nothing: whoever waits asks the client."""
 
     def output(self, body: Mapping[str, Any]) -> None:
         """Keep what is printed; what the session itself says, for the next answer too."""
@@ -183,7 +180,7 @@ class Link:
 
     async def _change(self, client: SessionClient, *, close: bool = True) -> None:
         before, self.client = self.client, client
-        client.observe(self)
+        client.on_output.append(self.output)
         if close:
             await before.close()
 

@@ -23,7 +23,7 @@ from dap_mux.pure.grouping import grouped
 from dap_mux.pure.insight.why.verdict import DEFAULT_GROUP
 from dap_mux.pure.insight.why.verdicts import HEALTHY, UNDECIDED
 from dap_mux.pure.rank_sets import RankId, fold
-from dap_mux.pure.rank_sets.rank_rows import Change, Row
+from dap_mux.pure.rank_sets.rank_rows import Row
 from dap_mux.pure.rank_sets.world import DebuggeeId
 
 SETTLE_S: Final = 1.0
@@ -129,7 +129,7 @@ class Recorder:
     async def _following(self, client: SessionClient) -> AsyncIterator[SessionClient]:
         """Keep rows and output; the job's end, which cancels us, is waited for."""
         self.rows = client.ranks.all
-        client.observe(self)
+        client.on_output.append(self.output)
         last = LAST_S
         try:
             yield client
@@ -225,9 +225,6 @@ class Recorder:
         return None if body["verdict"] in (HEALTHY, UNDECIDED) else body
 
     # Events of the session
-
-    def rows_changed(self, changes: list[Change]) -> None:
-        """Do nothing: whoever waits asks the client."""
 
     def output(self, body: Mapping[str, Any]) -> None:
         """Keep what is printed, by rank."""
