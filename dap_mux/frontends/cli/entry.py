@@ -7,14 +7,8 @@ import os
 import signal
 import sys
 import traceback
-from argparse import (
-    Action,
-    ArgumentParser,
-    Namespace,
-    RawDescriptionHelpFormatter,
-    _SubParsersAction,
-)
-from collections.abc import Callable, Iterable, Sequence
+from argparse import Action, ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, cast
 
@@ -45,7 +39,7 @@ def completion(args: Namespace) -> int:
     import shtab
 
     parser = build_parser()
-    for command in _subparsers(parser).values():
+    for command in parser.commands.values():
         name_sources(command)
     print(shtab.complete(parser, shell=args.shell))
     return 0
@@ -63,18 +57,6 @@ class PrintCompletion(Action):
     ) -> None:
         """Print it."""
         parser.exit(completion(Namespace(shell=values)))
-
-
-def _subparsers(parser: ArgumentParser) -> dict[str, ArgumentParser]:
-    """Return the parsers of the commands, by name and alias."""
-    return next(
-        (
-            action.choices
-            for action in parser._actions  # noqa: SLF001  (argparse has no public way)
-            if isinstance(action, _SubParsersAction)
-        ),
-        {},
-    )
 
 
 def name_files(parser: ArgumentParser) -> None:
@@ -95,7 +77,9 @@ def name_sources(parser: ArgumentParser) -> None:
 
 
 class Parser(ArgumentParser):
-    """A parser whose help names the sources that are installed."""
+    """A parser whose help names the sources that are installed; `commands`: by name and alias."""
+
+    commands: Mapping[str, ArgumentParser]
 
     def format_help(self) -> str:
         """Return the help."""
@@ -128,11 +112,9 @@ def parse(command_line: Sequence[str]) -> Namespace:
     """Parse a command line; like argparse, --help and mistakes end the process."""
     arguments = list(command_line) or ["--help"]
     known_by(arguments[0])
-    if arguments[0] in ("run", "record", "diverge"):
+    if arguments[0] in ("run", "record", "diverge", "replay"):
         return _parse_run(arguments)
-    end = arguments.index("--") if arguments[0] == "replay" and "--" in arguments else None
-    args = _parse(arguments[:end])
-    args.program = arguments[end + 1 :] if end else []
+    args = _parse(arguments)
     place_session_and_ranks(args)
     return args
 
@@ -178,7 +160,7 @@ def explain(args: Namespace) -> int:
     if args.command is not None:
         known_by(args.command)
     parser = build_parser(_named([args.command]) if args.command else COMMANDS)
-    (_subparsers(parser)[args.command] if args.command else parser).print_help()
+    (parser.commands[args.command] if args.command else parser).print_help()
     return 0
 
 
@@ -187,7 +169,7 @@ def _parse(arguments: list[str]) -> Namespace:
     parser = build_parser(_named(arguments))
     args, unknown = parser.parse_known_args(arguments)
     if unknown:
-        own = _subparsers(parser)[arguments[0]] if arguments[0] in BY_NAME else parser
+        own = parser.commands[arguments[0]] if arguments[0] in BY_NAME else parser
         known = own._option_string_actions  # noqa: SLF001
         meant = _did_you_mean(unknown[0].partition("=")[0], known)
         own.error(f"unrecognized arguments: {' '.join(unknown)}" + (f" ({meant})" if meant else ""))
@@ -199,7 +181,7 @@ def _named(arguments: Sequence[str]) -> Sequence[Command]:
     return [BY_NAME[arguments[0]]] if arguments and arguments[0] in BY_NAME else COMMANDS
 
 
-def build_parser(of: Sequence[Command] = COMMANDS) -> ArgumentParser:
+def build_parser(of: Sequence[Command] = COMMANDS) -> Parser:
     """Build the parsers of these commands from the table."""
     parser = Parser(
         prog=PROG,
@@ -228,6 +210,7 @@ def build_parser(of: Sequence[Command] = COMMANDS) -> ArgumentParser:
         add_arguments(own, command)
         own.epilog = "\n\n".join(filter(None, (_examples(command), own.epilog)))
         name_files(own)
+    parser.commands = commands.choices
     return parser
 
 

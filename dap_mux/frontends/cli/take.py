@@ -59,7 +59,7 @@ def replay_options(args: Namespace) -> RunOptions:
     """Check the arguments of `replay`. Raises UsageError."""
     config = load_config(args)
     name = f"dap-mux replay {' '.join(args.files)} -- train.py"
-    files, given = [*map(Path, args.files)], tuple(args.program)
+    files, given = [*map(Path, args.files)], args.launcher
     replay = Replay.of(files, given, Path.cwd(), name=name, at=args.at or "")
     if config.python is None:
         config = replace(config, python=replay.python)
