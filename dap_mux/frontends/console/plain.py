@@ -6,8 +6,8 @@ import asyncio
 import os
 import sys
 import threading
-from collections import deque
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from typing import Any, Final, TypeAlias
 
 from dap_mux.frontends.console.console import Console
@@ -93,7 +93,7 @@ class PromptWriter:
             return
         self._shown = False
         self._send("\n" + text)
-        asyncio.get_running_loop().call_soon(self._repeat)
+        asyncio.get_running_loop().call_soon(self._show)
 
     def show(self, prompt: Callable[[], str]) -> None:
         """Show a prompt."""
@@ -105,12 +105,8 @@ class PromptWriter:
         self._shown = False
         self._prompt = str
 
-    def _repeat(self) -> None:
-        if not self._shown:
-            self._show()
-
     def _show(self) -> None:
-        if text := self._prompt():
+        if not self._shown and (text := self._prompt()):
             self._send(text)
             self._shown = True
             self._flush()
@@ -134,38 +130,32 @@ class TypedLines:
 
     def __init__(self, console: Console, next_line: NextLine) -> None:
         self._console = console
-        self._ahead: deque[str | BaseException | None] = deque()
-        self._changed = asyncio.Event()  # what `next` or `_read` waits for
+        self._ahead: asyncio.Queue[str | BaseException | None] = asyncio.Queue(MAX_LINES_AHEAD)
         self._reading = asyncio.ensure_future(self._read(next_line))
         console.edited_in(self)
 
     def refresh(self) -> None:
         """The prompt is written again by `PromptWriter`; no line is waited for at the end."""
-        if self._console.ended.is_set():
-            self._changed.set()
+        if self._console.ended.is_set() and self._ahead.empty():
+            self._ahead.put_nowait(None)
 
     def discard_input(self) -> bool:
         """Take a Ctrl-C of a terminal that edits the line, and has dropped it, for a line."""
-        self._ahead.append(KeyboardInterrupt())
-        self._changed.set()
+        with suppress(asyncio.QueueFull):
+            self._ahead.put_nowait(KeyboardInterrupt())
         return True
 
     async def next(self) -> str | None:
         """Wait for a line; None is the end of them, or of the console."""
-        while not self._ahead:
-            if self._console.ended.is_set():
-                return None
-            await self._change()
-        if len(self._ahead) >= MAX_LINES_AHEAD:
-            self._changed.set()
-        line = self._ahead.popleft()
+        line = await self._ahead.get()
         if isinstance(line, BaseException):
             raise line
         return line
 
     def drop(self) -> None:
         """Forget what was typed ahead: it could move ranks."""
-        self._ahead.clear()
+        while not self._ahead.empty():
+            self._ahead.get_nowait()
 
     def end(self) -> None:
         """Read no more."""
@@ -177,26 +167,13 @@ class TypedLines:
             try:
                 line = await next_line()
             except Exception as error:  # noqa: BLE001  (`next` raises it)
-                self._arrived(error)
+                self._console.interrupt()  # nobody is there any more
+                await self._ahead.put(error)
                 return
-            self._arrived(line)
-            while len(self._ahead) >= MAX_LINES_AHEAD:
-                await self._change()
-
-    def _arrived(self, line: str | Exception | None) -> None:
-        """A line is there; `next` takes it."""
-        if isinstance(line, Exception):
-            self._console.interrupt()  # nobody is there any more
-        elif self._console.waits_long and line is not None and not line.strip():
-            self._console.interrupt()
-            return
-        self._ahead.append(line)
-        self._changed.set()
-
-    async def _change(self) -> None:
-        """Wait until there is a line, or room for one, or the console has ended."""
-        self._changed.clear()
-        await self._changed.wait()
+            if self._console.waits_long and line is not None and not line.strip():
+                self._console.interrupt()
+            else:
+                await self._ahead.put(line)
 
 
 async def converse(
