@@ -241,16 +241,13 @@ class Machine:
     def _accepted(self, listener: TcpSocket, state: int) -> list[TcpSocket]:
         """Return those of the listener, and those that a rank has handed to its adapter."""
         mine = self._holders.get(listener.inode)
-        there = [
-            (each, self._holders.get(each.inode))
-            for each in self.sockets
-            if (each.state, each.port) == (state, listener.port)
+        there = [each for each in self.sockets if (each.state, each.port) == (state, listener.port)]
+        return [
+            each
+            for each in there
+            if self._holders.get(each.inode) == mine
+            or ((holder := self.holder(each)) is not None and holder.is_adapter)
         ]
-        return [each for each, pid in there if pid == mine or self._is_adapter(pid)]
-
-    def _is_adapter(self, pid: int | None) -> bool:
-        found = process(pid) if pid is not None else None
-        return found is not None and found.is_adapter
 
     def debugpy_ports(self) -> Iterator[tuple[int, Process]]:
         """Yield each port on which a debugpy waits for a debugger.

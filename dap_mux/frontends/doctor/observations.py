@@ -75,7 +75,7 @@ async def probe(host: str, port: int) -> ProbeResult:
             "unreachable", str(error) or f"no response within {CONNECT_TIMEOUT_S:g} s"
         )
     try:
-        return await _converse(client)
+        return ProbeResult(*await _converse(client), _version(client.events))
     except MALFORMED as error:
         return ProbeResult("stranger", str(error))
     except ConnectionLost as error:
@@ -86,24 +86,22 @@ async def probe(host: str, port: int) -> ProbeResult:
         await asyncio.sleep(REST_S)
 
 
-async def _converse(client: DapClient) -> ProbeResult:
+async def _converse(client: DapClient) -> tuple[Outcome, str]:
     try:
-        await client.request("initialize", _ABOUT_US, timeout=REPLY_TIMEOUT_S)
-    except TimeoutError as error:
-        return ProbeResult("wedged", str(error), _version(client.events))
-    except RequestFailed as refusal:
-        return ProbeResult(*_refused(str(refusal)), _version(client.events))
-    with suppress(TimeoutError):
-        await client.wait_for(
-            lambda: bool(client.events), timeout=GREETING_TIMEOUT_S, what="greeting"
-        )
-    try:
+        try:
+            await client.request("initialize", _ABOUT_US, timeout=REPLY_TIMEOUT_S)
+        except RequestFailed as refusal:
+            return _refused(str(refusal))
+        with suppress(TimeoutError):
+            await client.wait_for(
+                lambda: bool(client.events), timeout=GREETING_TIMEOUT_S, what="greeting"
+            )
         if client.events:
-            return ProbeResult(*await _attach(client), _version(client.events))
+            return await _attach(client)
         await client.disconnect(timeout=REPLY_TIMEOUT_S)
     except TimeoutError as error:
-        return ProbeResult("wedged", str(error), _version(client.events))
-    return ProbeResult("session")
+        return "wedged", str(error)
+    return "session", ""
 
 
 def _refused(message: str) -> tuple[Outcome, str]:

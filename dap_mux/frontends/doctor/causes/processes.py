@@ -13,7 +13,7 @@ from dap_mux.cluster.injection import REMOTE_EXEC_PYTHON, NoWorkingDebugger, deb
 from dap_mux.cluster.python_process import RunningPython, refuse_to_trace
 from dap_mux.cluster.slurm import time_left
 from dap_mux.frontends.doctor.observations import Finding, Json, Observations, SessionSnapshot
-from dap_mux.pure.errors import DapMuxError, NothingToConnect, Refused
+from dap_mux.pure.errors import DapMuxError, Refused
 from dap_mux.pure.insight.timeouts import (
     TimeoutReport,
     TimeoutWarning,
@@ -150,23 +150,12 @@ async def _of_process(pid: int) -> Finding | None:
             _look_inside(process)
             await debugger_for([process])
     except (Refused, PermissionError) as error:
-        seen = str(error)
-        return Finding(
-            FORBIDDEN,
-            f"debugging process {pid} is not permitted",
-            (seen,),
-            ALLOW,
-            where=f"pid:{pid}",
-        )
-    except (NothingToConnect, DapMuxError, OSError) as error:
+        summary, seen = f"debugging process {pid} is not permitted", (str(error),)
+        return Finding(FORBIDDEN, summary, seen, ALLOW, where=f"pid:{pid}")
+    except (DapMuxError, OSError) as error:
         fix = INSTALL_A_DEBUGGER if isinstance(error, NoWorkingDebugger) else NAME_ANOTHER
-        return Finding(
-            UNFIT,
-            f"process {pid} cannot be debugged",
-            (str(error),),
-            fix,
-            where=f"pid:{pid}",
-        )
+        summary, seen = f"process {pid} cannot be debugged", (str(error),)
+        return Finding(UNFIT, summary, seen, fix, where=f"pid:{pid}")
     return None
 
 
