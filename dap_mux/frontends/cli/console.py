@@ -44,21 +44,18 @@ class InlineConsole:
 
         If that fails, say so, and the session goes on.
         """
+        shows_output = self._shows_output
         try:
-            return await self._run()
+            console = await open_console(own_session(), self._config, shows_output=shows_output)
+            self._console = console
+            try:
+                await converse(console)
+            finally:
+                self._console = None
+                await console.client.close()
         except (DapMuxError, OSError) as error:
             print(f"dap-mux: the console ended: {error}", file=sys.stderr)
             return False
-
-    async def _run(self) -> bool:
-        session = own_session()
-        self._console = await open_console(session, self._config, shows_output=self._shows_output)
-        console = self._console
-        try:
-            await converse(console)
-        finally:
-            self._console = None
-            await console.client.close()
         return console.was_last
 
     def interrupt(self) -> bool:

@@ -291,7 +291,7 @@ async def _send(
 WATCH_INTERVAL_S: Final = 2.0
 NEW_PAGE: Final = "\x1b[H\x1b[2J"
 Ask = Callable[[], Awaitable[Body]]
-Source = Callable[[], AbstractAsyncContextManager[Ask]]
+Source = AbstractAsyncContextManager[Ask]
 
 
 def stacks(args: Namespace) -> int:
@@ -312,21 +312,16 @@ def _source(args: Namespace) -> Source:
     if endpoints:
         every_thread = args.which_threads == "all"
         if (pids := pids_in(endpoints)) is not None:
-            return _always(partial(stacks_outside, pids, every_thread=every_thread))
+            return nullcontext(partial(stacks_outside, pids, every_thread=every_thread))
         if (sources := machines_in(endpoints)) is not None:
             ask = partial(stacks_on_machines, sources, args.job, every_thread=every_thread)
-            return _always(ask)
+            return nullcontext(ask)
         raise UsageError(
             f"{' '.join(endpoints)}: name a session, processes (pid:4711,4712), or machines "
             "without a port (ssh:node1, slurm:4711, k8s:job/train)"
         )
     session, ranks = session_and_ranks(args.arguments)
-    return partial(_session, args, session, {"ranks": ranks, "threads": args.which_threads})
-
-
-def _always(ask: Ask) -> Source:
-    """Return what needs no session to ask."""
-    return lambda: nullcontext(ask)
+    return _session(args, session, {"ranks": ranks, "threads": args.which_threads})
 
 
 @asynccontextmanager
@@ -345,7 +340,7 @@ async def _session(args: Namespace, session: str | None, request: Body) -> Async
 
 
 async def _once(args: Namespace, source: Source) -> int:
-    async with source() as ask:
+    async with source as ask:
         body = await ask()
     _show(args, body)
     return 1 if body["missing"] else 0
@@ -356,7 +351,7 @@ async def _watch(args: Namespace, source: Source) -> None:
     import anyio
 
     shown: Body = {}
-    async with source() as ask:
+    async with source as ask:
         while True:
             body = await ask()
             if body != shown:
