@@ -1,10 +1,9 @@
-"""`dap-mux lsp` as a command: what it costs while there is nothing to do."""
+"""`dap-mux lsp` as a command: which session it finds, and how it ends."""
 
 from __future__ import annotations
 
 import io
 import logging
-import os
 from pathlib import Path
 
 import pytest
@@ -12,71 +11,41 @@ from lsprotocol import types
 from pygls.io_ import StdoutWriter
 
 from dap_mux.frontends.lsp.features import make_server
-from dap_mux.frontends.lsp.session_follower import ONLY, SessionWatch, Wanted
+from dap_mux.frontends.lsp.session_follower import ONLY, Wanted
 from dap_mux.system.session_files import SessionFile
 
 
-class Counting(SessionWatch):
-    """Counts how often the folder's files are read."""
-
-    reads = 0
-
-    def read(self) -> list[SessionFile]:
-        """Read them."""
-        self.reads += 1
-        return super().read()
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of this user's session files."""
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    return tmp_path / "dap-mux"
 
 
-def test_a_folder_that_stays_as_it_is_is_not_read_again(tmp_path: Path) -> None:
-    folder = tmp_path / "dap-mux"
-    watch = Counting(folder=folder)
-    assert watch.look() is None
-    assert watch.reads == 0
-    session = SessionFile("127.0.0.1", 5677)
-    session.write(folder)
-    long_ago(folder)
-    for _ in range(9):
-        found = watch.look()
-        assert found is not None
-        assert found.port == 5677
-    assert watch.reads == 1
-    session.remove(folder)
-    assert watch.look() is None
-    assert watch.reads == 2
-
-
-def test_of_several_the_newest(tmp_path: Path) -> None:
-    folder = tmp_path / "dap-mux"
+def test_of_several_the_newest(folder: Path) -> None:
     SessionFile("127.0.0.1", 1).write(folder)
     SessionFile("127.0.0.1", 2, pid=1).write(folder)
-    first = SessionWatch(folder=folder).look()
+    first = Wanted().look()
     assert first is not None
     assert first.port == 1, "process 1 is the older one"
 
 
-def long_ago(folder: Path) -> None:
-    """A folder that has just changed is read again: its time may not show another change."""
-    os.utime(folder, (1_000_000, 1_000_000))
-
-
-def test_the_only_one_is_none_of_several(tmp_path: Path) -> None:
-    folder = tmp_path / "dap-mux"
-    watch = SessionWatch(Wanted(ONLY), folder)
-    assert watch.look() is None
+def test_the_only_one_is_none_of_several(folder: Path) -> None:
+    wanted = Wanted(ONLY)
+    assert wanted.look() is None
     first = SessionFile("127.0.0.1", 1)
     first.write(folder)
-    found = watch.look()
+    found = wanted.look()
     assert found is not None
     assert found.port == 1
     SessionFile("127.0.0.1", 2, pid=1).write(folder)
-    assert watch.look() is None
+    assert wanted.look() is None
 
 
-def test_a_token_is_for_a_session_without_a_file_of_its_own(tmp_path: Path) -> None:
-    folder = tmp_path / "dap-mux"
+def test_a_token_is_for_a_session_without_a_file_of_its_own(folder: Path) -> None:
     SessionFile("127.0.0.1", 1, token="its own").write(folder)
     for address, token in (("127.0.0.1:1", "its own"), ("node1:1", "typed")):
-        found = SessionWatch(Wanted(address, "typed"), folder).look()
+        found = Wanted(address, "typed").look()
         assert found is not None
         assert found.token == token
 

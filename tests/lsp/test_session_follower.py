@@ -12,7 +12,7 @@ from typing import Any, Final
 import pytest
 
 from dap_mux.client import DapClient
-from dap_mux.frontends.lsp.session_follower import SessionFollower, SessionWatch, Wanted
+from dap_mux.frontends.lsp.session_follower import SessionFollower, Wanted
 from dap_mux.pure.protocol.messages import encode_frame
 from dap_mux.system.session_files import SessionFile
 from tests.support.clients.scripted_server import ScriptedServer
@@ -103,10 +103,12 @@ async def join(session: SessionFile) -> AsyncIterator[DapClient]:
 
 
 @pytest.fixture
-async def follower(tmp_path: Path) -> AsyncIterator[SessionFollower]:
+async def follower(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[SessionFollower]:
     """It follows whom `prefer` says."""
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     made = SessionFollower(join, lambda: None)
-    made.watch = SessionWatch(folder=tmp_path / "dap-mux")
     running = asyncio.create_task(made.run())
     yield made
     running.cancel()

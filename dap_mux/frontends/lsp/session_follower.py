@@ -10,14 +10,13 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from dap_mux.client import DapClient, RequestFailed
 from dap_mux.pure.endpoint import Backoff
 from dap_mux.pure.rank_sets.rank_rows import KeptRows, Row, id_of
 from dap_mux.pure.rank_sets.world import DebuggeeId, label, rank_of
-from dap_mux.system.session_files import SessionFile, find, running, session_folder
+from dap_mux.system.session_files import SessionFile, find, running
 
 # The state of a session's ranks: where they are stopped, by file and line.
 
@@ -135,10 +134,6 @@ Body: TypeAlias = dict[str, Any]
 Join: TypeAlias = Callable[[SessionFile], AbstractAsyncContextManager[DapClient]]
 log = logging.getLogger(__name__)
 
-# Find the running session; cheap, because it is polled while there is none.
-
-# A folder changed this recently may change again with the same modification time.
-MTIME_RESOLUTION_S: Final = 2.0
 ONLY: Final = "only"
 
 
@@ -153,59 +148,26 @@ class Wanted:
     session: str | None = None
     token: str | None = field(default=None, repr=False)
 
-
-class SessionWatch:
-    """Finds the `wanted` session.
-
-    While the folder of session files does not change, a look costs only one `stat`.
-    """
-
-    def __init__(self, wanted: Wanted | None = None, folder: Path | None = None) -> None:
-        self.wanted = wanted or Wanted()
-        self._folder = folder
-        self._seen: int | None = None
-        self._found: list[SessionFile] = []
-
     def look(self) -> SessionFile | None:
         """Return the session that is running now. Raises NothingToConnect, Refused, UsageError."""
-        name = self.wanted.session
-        if name and name != ONLY:
-            return find(name, self._folder).with_token(self.wanted.token)
-        sessions = self._running()
-        if not sessions or (name == ONLY and len(sessions) > 1):
+        if self.session and self.session != ONLY:
+            return find(self.session).with_token(self.token)
+        sessions = running()  # 2 ms (measured), where the next look is 2 s later
+        if not sessions or (self.session == ONLY and len(sessions) > 1):
             return None
         return sessions[-1]
 
-    def _running(self) -> list[SessionFile]:
-        changed = self._changed()
-        if changed is None:
-            self._found = []
-        elif changed != self._seen or not all(each.alive for each in self._found):
-            # Read before the time is stored: the next look notices what appears meanwhile.
-            self._found = self.read()
-            self._seen = changed if time.time() - changed / 1e9 > MTIME_RESOLUTION_S else None
-        return self._found
 
-    def opened(self, session: SessionFile) -> float:
-        """Return when a session was opened; now where that is not known.
+def _opened(session: SessionFile) -> float:
+    """Return when a session was opened; now where that is not known.
 
-        Its file's time is exact, and `started` to a second only: a program is often saved in the
-        second before it is run.
-        """
-        try:
-            return session.path(self._folder).stat().st_mtime
-        except OSError:
-            return time.time()
-
-    def read(self) -> list[SessionFile]:
-        """Read the folder's files, oldest session first."""
-        return running(self._folder)
-
-    def _changed(self) -> int | None:
-        try:
-            return (self._folder or session_folder()).stat().st_mtime_ns
-        except OSError:
-            return None
+    Its file's time is exact, and `started` to a second only: a program is often saved in the
+    second before it is run.
+    """
+    try:
+        return session.path().stat().st_mtime
+    except OSError:
+        return time.time()
 
 
 class SessionFollower:
@@ -216,7 +178,7 @@ class SessionFollower:
     """
 
     def __init__(self, join: Join, changed: Callable[[], None]) -> None:
-        self.watch = SessionWatch()
+        self.wanted = Wanted()
         self.ranks = RankState()
         self.breakpoints: list[Body] = []
         self.session: SessionFile | None = None
@@ -243,9 +205,9 @@ class SessionFollower:
 
     async def prefer(self, wanted: Wanted) -> None:
         """Follow this session from now on."""
-        if wanted == self.watch.wanted:
+        if wanted == self.wanted:
             return
-        self.watch.wanted = wanted
+        self.wanted = wanted
         self._again.set()
         if self._client is not None:
             await self._client.close()
@@ -265,7 +227,7 @@ class SessionFollower:
     async def _visit(self) -> bool | None:
         """Stay in the running session, if any, until it ends; False if joining failed."""
         try:
-            session = self.watch.look()
+            session = self.wanted.look()
             if session is None:
                 return None
             async with self._join(session) as client:
@@ -281,14 +243,14 @@ class SessionFollower:
         body = await client.request("list", timeout=REQUEST_TIMEOUT_S)
         if self._again.is_set():
             return  # another session is preferred by now
-        self.ranks.replace(body["ranks"], self.watch.opened(session))
+        self.ranks.replace(body["ranks"], _opened(session))
         for changed in self._early_changes:  # newer than the list
             self.ranks.update(changed)
         self.session, self._client = session, client
         self._schedule_notify()
         self._stale_breakpoints.set()
-        only = self.watch.wanted.session == ONLY  # then another session may end the stay
-        while client.open and (not only or self.watch.look() == session):
+        only = self.wanted.session == ONLY  # then another session may end the stay
+        while client.open and (not only or self.wanted.look() == session):
             with suppress(TimeoutError):
                 await client.wait_for(
                     self._stale_breakpoints.is_set, timeout=RETRIES.first if only else None
