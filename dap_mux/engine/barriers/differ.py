@@ -20,8 +20,9 @@ from dap_mux.engine.state.rank import BarrierRound, Rank
 from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.state.threads import base_name, coords_of
 from dap_mux.pure.errors import PeerFault
-from dap_mux.pure.insight.compare import Tolerance, compare, most_first
+from dap_mux.pure.insight.compare import compare, most_first
 from dap_mux.pure.insight.stack_tree import Frame, Stack
+from dap_mux.pure.protocol.types import Tolerance
 from dap_mux.pure.rank_sets import RankId, fold
 from dap_mux.pure.rank_sets.world import DebuggeeId, Differ, rank_of
 from dap_mux.pure.remote import Stacks, ask_stacks, stacks_of

@@ -20,9 +20,9 @@ from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.state.threads import View
 from dap_mux.engine.values.meshes import Meshes
 from dap_mux.pure.errors import UsageError
-from dap_mux.pure.insight.compare import Tolerance
 from dap_mux.pure.printable import aligned, did_you_mean
 from dap_mux.pure.protocol.messages import Body
+from dap_mux.pure.protocol.types import EXACT, Tolerance
 from dap_mux.pure.rank_sets import split_leading, with_group
 from dap_mux.pure.rank_sets.rank_rows import (
     COLUMNS,
@@ -116,7 +116,7 @@ class Console(Struct, eq=False):
         self._request(request, "cast", {"ranks": ranks, "command": command}, show)
 
     def compare(self, request: ClientRequest, rest: str) -> None:
-        tolerance, within = None, _WITHIN.fullmatch(rest)
+        tolerance, within = EXACT, _WITHIN.fullmatch(rest)
         if within:
             share = 0.01 if within["percent"] else 1.0
             rest, tolerance = within["rest"], Tolerance(float(within["number"]) * share)

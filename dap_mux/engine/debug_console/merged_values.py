@@ -23,13 +23,13 @@ from dap_mux.pure.errors import StaleHandle
 from dap_mux.pure.insight.compare import (
     Group,
     Statistics,
-    Tolerance,
     compare,
     most_first,
     sparkline,
 )
 from dap_mux.pure.protocol.arguments import EvaluateArguments
 from dap_mux.pure.protocol.messages import Body
+from dap_mux.pure.protocol.types import EXACT, Tolerance
 from dap_mux.pure.rank_sets import RankId, parse
 from dap_mux.pure.rank_values import (
     SEPARATOR,
@@ -124,12 +124,12 @@ class Values(Struct, eq=False):
     _core: SessionState
     trees: AggregateVariables
 
-    def body(self, answers: Answers, tolerance: Tolerance | None = None) -> Body:
+    def body(self, answers: Answers, tolerance: Tolerance = EXACT) -> Body:
         """Return a value that unfolds: a child for each distinct value, named by its ranks."""
         if len(answers.values) == 1 and not answers.errors and not answers.missing:
             ((rank, answer),) = answers.values.items()
             return {"result": answer.value, **self._rest(rank, answers)}
-        found = comparison_of(answers, tolerance or Tolerance())
+        found = comparison_of(answers, tolerance)
         errors = [(self._fold(ranks), text) for text, ranks in most_first(answers.errors)]
         missing = self._fold(answers.missing)
         values, rest = self._grouped(answers, found.groups)
@@ -143,7 +143,7 @@ class Values(Struct, eq=False):
         """
         if not (answers.values.keys() | answers.errors.keys()) - {rank}:
             return own
-        found = comparison_of(answers, Tolerance())
+        found = comparison_of(answers)
         errors = {one: text for one, text in answers.errors.items() if one != rank}
         failed = [(self._fold(ranks), text) for text, ranks in most_first(errors)]
         missing = self._fold(answers.missing - {rank})
@@ -272,7 +272,7 @@ class RankSetEvaluator(Struct, eq=False):
         request: ClientRequest,
         ranks: str,
         expression: str,
-        tolerance: Tolerance | None = None,
+        tolerance: Tolerance = EXACT,
         depth: int | None = None,
     ) -> None:
         """Evaluate in these ranks, and answer the request with one value for all of them."""

@@ -20,9 +20,9 @@ from dap_mux.engine.state.threads import named, values_of
 from dap_mux.engine.stops.control import StopWaiters
 from dap_mux.engine.values.meshes import Meshes
 from dap_mux.engine.values.replies import Answers, OnAnswers, ReplyCollector
-from dap_mux.pure.insight.compare import Comparison, Tolerance, by_message, compare
+from dap_mux.pure.insight.compare import Comparison, by_message, compare
 from dap_mux.pure.protocol.messages import Body
-from dap_mux.pure.protocol.types import CompareArguments, ToleranceArguments
+from dap_mux.pure.protocol.types import EXACT, CompareArguments, Tolerance
 from dap_mux.pure.protocol.validation import typed
 from dap_mux.pure.rank_sets import substitute
 from dap_mux.pure.rank_sets.world import DebuggeeId
@@ -197,7 +197,8 @@ class Compare(Struct, eq=False):
     def compare(self, request: ClientRequest) -> None:
         """`compare`: tensors and arrays are summarised in the rank."""
         arguments = typed(request.arguments, CompareArguments)
-        tolerance = _tolerance(arguments)
+        said = arguments.tolerance
+        tolerance = said if isinstance(said, Tolerance) else Tolerance(said)
         asked: list[Rank] = []
 
         def answered(answers: Answers) -> None:
@@ -235,14 +236,7 @@ class Compare(Struct, eq=False):
         return [*past.entries]
 
 
-def _tolerance(arguments: CompareArguments) -> Tolerance:
-    said = arguments.tolerance
-    if isinstance(said, ToleranceArguments):
-        return Tolerance(said.relative, said.absolute)
-    return Tolerance(relative=said)
-
-
-def comparison_of(answers: Answers, tolerance: Tolerance) -> Comparison:
+def comparison_of(answers: Answers, tolerance: Tolerance = EXACT) -> Comparison:
     """Compare what ranks have said."""
     return compare({rank: answer.value for rank, answer in answers.values.items()}, tolerance)
 

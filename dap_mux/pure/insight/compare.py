@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from msgspec import Struct
 
 from dap_mux.pure.grouping import grouped
+from dap_mux.pure.protocol.types import EXACT, Tolerance
 from dap_mux.pure.rank_sets import RankId
 
 # Addresses in the `repr` of objects, which differ in every process and say nothing of a value.
@@ -51,19 +52,6 @@ _ENOUGH_NUMBERS: Final = 8  # for a histogram: fewer are read faster one by one
 _MAX_DEVIATIONS: Final = 3.5
 _MAD_TO_STD: Final = 1.4826
 _BLOCKS: Final = "▁▂▃▄▅▆▇█"
-
-
-# Two numbers are the same within a tolerance if `math.isclose` says so: they differ by no more than
-# `relative` times the larger one, or than `absolute`.
-class Tolerance(NamedTuple):
-    """How much two numbers may differ and still count as the same."""
-
-    relative: float = 0.0
-    absolute: float = 0.0
-
-    def same(self, one: float, other: float) -> bool:
-        """Whether two finite numbers count as the same."""
-        return math.isclose(one, other, rel_tol=self.relative, abs_tol=self.absolute)
 
 
 class Group(NamedTuple):
@@ -109,9 +97,8 @@ class Comparison(NamedTuple):
     outliers: frozenset[RankId]
 
 
-def compare(values: Mapping[RankId, str], tolerance: Tolerance | None = None) -> Comparison:
+def compare(values: Mapping[RankId, str], limit: Tolerance = EXACT) -> Comparison:
     """Compare the `repr` texts of ranks' values."""
-    limit = tolerance or Tolerance()
     same = {rank: without_addresses(text) for rank, text in values.items()}
     numbers = {
         rank: found for rank, text in values.items() if (found := number_of(text)) is not None
@@ -152,7 +139,7 @@ def _grouped(
 ) -> list[tuple[str, list[RankId]]]:
     same = grouped((values[rank], rank) for rank in sorted(values))
     ordered = sorted(same.items(), key=lambda item: -len(item[1]))  # stable: lowest rank first
-    return _joined(ordered, numbers, limit) if limit != Tolerance() else ordered
+    return _joined(ordered, numbers, limit) if limit != EXACT else ordered
 
 
 def _joined(
@@ -225,7 +212,8 @@ def _differences(
 def _far(numbers: Mapping[RankId, float], limit: Tolerance) -> frozenset[RankId]:
     from statistics import median  # noqa: PLC0415  (5 ms, when it is first used)
 
-    centre = median(_halved(numbers.values()))
+    # Each is halved, so that the difference of two cannot overflow.
+    centre = median([number / 2 for number in numbers.values()])
     distance = {rank: abs(number / 2 - centre) for rank, number in numbers.items()}
     usual = _MAD_TO_STD * median(distance.values())
     return frozenset(
@@ -233,11 +221,6 @@ def _far(numbers: Mapping[RankId, float], limit: Tolerance) -> frozenset[RankId]
         for rank, number in numbers.items()
         if distance[rank] > _MAX_DEVIATIONS * usual and not limit.same(number, 2 * centre)
     )
-
-
-def _halved(numbers: Iterable[float]) -> list[float]:
-    """Halve each number, so that the difference of two cannot overflow."""
-    return [number / 2 for number in numbers]
 
 
 def _minority(values: Mapping[RankId, str]) -> frozenset[RankId]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Final, Literal
 
 from msgspec import Meta, Struct
@@ -10,11 +11,21 @@ Limit = Annotated[float, Meta(ge=0, le=1e9)]
 UNAUTHORIZED: Final = 3  # the id of the error that a client without the token gets
 
 
-class ToleranceArguments(Struct):
-    """How much two numbers may differ and still be the same: see `insight.compare`."""
+class Tolerance(Struct, frozen=True):
+    """How much two numbers may differ and still count as the same: either suffices.
+
+    `relative` is a share of the larger one.
+    """
 
     relative: Limit = 0.0
     absolute: Limit = 0.0
+
+    def same(self, one: float, other: float) -> bool:
+        """Whether two finite numbers count as the same."""
+        return math.isclose(one, other, rel_tol=self.relative, abs_tol=self.absolute)
+
+
+EXACT: Final = Tolerance()
 
 
 class CompareArguments(Struct):
@@ -26,7 +37,7 @@ class CompareArguments(Struct):
     expression: str
     ranks: str = "all"
     frame: Annotated[int, Meta(ge=0)] | None = None
-    tolerance: Limit | ToleranceArguments = 0.0
+    tolerance: Limit | Tolerance = 0.0
     timeout: Limit = 5.0  # s
     history: bool = False
 

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from dap_mux.pure.insight.compare import (
     Comparison,
-    Tolerance,
     compare,
     describe,
     histogram,
@@ -19,9 +18,10 @@ from dap_mux.pure.insight.compare import (
     sparkline,
     spread,
 )
+from dap_mux.pure.protocol.types import EXACT, Tolerance
 
 
-def of(*values: object, tolerance: Tolerance | None = None) -> Comparison:
+def of(*values: object, tolerance: Tolerance = EXACT) -> Comparison:
     """What ranks 0, 1, … said."""
     said = {("job", rank): str(value) for rank, value in enumerate(values)}
     return compare(said, tolerance)
@@ -31,7 +31,7 @@ def groups(comparison: Comparison) -> list[tuple[str, list[int]]]:
     return [(one.value, [rank for _, rank in one.ranks]) for one in comparison.groups]
 
 
-def outliers(*values: object, tolerance: Tolerance | None = None) -> list[int]:
+def outliers(*values: object, tolerance: Tolerance = EXACT) -> list[int]:
     return sorted(rank for _, rank in of(*values, tolerance=tolerance).outliers)
 
 
