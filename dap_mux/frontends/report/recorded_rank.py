@@ -13,6 +13,7 @@ from typing import Any, Final, Protocol
 
 from dap_mux.frontends.report.report_file import At, Frame, Thread, Variable
 from dap_mux.pure.errors import DapMuxError
+from dap_mux.pure.insight.why.evidence import Names
 from dap_mux.pure.protocol.messages import Event, Message, Request, Response, plain, raw
 from dap_mux.pure.remote import MAX_PARSED_CHARS, called
 
@@ -292,24 +293,20 @@ class RecordedRank:
         return json.dumps(nothing if text is None else answer(text))
 
     def _stacks(self, *, every: bool) -> str:
-        files: dict[tuple[str, bool], int] = {}
-        functions: dict[str, int] = {}
+        names = Names()
         told = [
             [
                 thread.name,
                 at == 0,
                 [
-                    [
-                        files.setdefault((each.path, each.library), len(files)),
-                        functions.setdefault(each.name, len(functions)),
-                        each.line,
-                    ]
+                    names.place(each.path, each.name, each.line, library=each.library)
                     for each in reversed(thread.frames)
                 ],
             ]
             for at, thread in enumerate(self.at.threads if every else self.at.threads[:1])
         ]
-        return json.dumps({"files": [*files], "functions": [*functions], "threads": told})
+        lists = {"files": [*names.files], "functions": [*names.functions]}
+        return json.dumps({**lists, "threads": told})
 
     # Sources
 
