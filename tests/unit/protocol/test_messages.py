@@ -139,12 +139,6 @@ OUTGOING: list[tuple[Request | Event | Response, dict[str, Any]]] = [
 @pytest.mark.parametrize(("message", "expected"), OUTGOING)
 def test_outgoing(message: Request | Event | Response, expected: dict[str, Any]) -> None:
     assert json.loads(encode(message)) == expected
-
-
-@pytest.mark.parametrize(("message", "expected"), OUTGOING)
-def test_what_we_send_we_can_read(
-    message: Request | Event | Response, expected: dict[str, Any]
-) -> None:
     assert isinstance(decode(encode(message)), Message)
 
 

@@ -126,13 +126,6 @@ def test_ranks_far_apart_cost_nothing_extra() -> None:
     assert numbers("ranks(::3) | 0-999999999", far) == [0, 999_999_999]
 
 
-@pytest.mark.parametrize("text", ["9", "ranks(9)", "ranks(1,9)", "job:9", "~9"])
-def test_a_rank_named_by_its_number_must_exist(text: str) -> None:
-    with pytest.raises(RankSetError, match="no rank 9 in group job: it has 0-7") as caught:
-        parse(text).select(world())
-    assert caught.value.column == text.index("9")
-
-
 def test_without_strictness_absent_ranks_and_groups_are_passed_over() -> None:
     assert numbers("1,9", world(), strict=False) == [1]
     text = "eval:0 | eval.ranks(tp=0) | eval:all | job:stopped | 2"
@@ -171,11 +164,6 @@ class TestGroups:
         with pytest.raises(RankSetError, match=r"which group\? Write eval:0 or trainer:0"):
             parse("1").select(where)
 
-    def test_unknown_group(self) -> None:
-        with pytest.raises(RankSetError, match="no group 'trainr': did you mean trainer") as caught:
-            parse("all & trainr:0").select(self.TWO)
-        assert caught.value.column == 6
-
     def test_an_empty_world_has_nobody(self) -> None:
         empty = World((), {}, {}, {})
         assert parse("all | stopped | 0-3 | ranks(:)").select(empty) == ()
@@ -183,37 +171,38 @@ class TestGroups:
             parse("0").select(empty)
 
 
-class TestMesh:
-    WHERE = world(mesh="dp=2,tp=4")
+UNKNOWN = [
+    # text, the world, column, part of the message
+    ("all & trainr:0", TestGroups.TWO, 6, "no group 'trainr': did you mean trainer"),
+    ("ranks(tp=0, ddp=1)", world(mesh="dp=2,tp=4"), 12, "no dimension 'ddp': did you mean dp"),
+    ("ranks(tp=(1,4))", world(mesh="dp=2,tp=4"), 12, "no tp=4: tp has 0-3"),
+    ("ranks(tp=0)", world(), 6, "no mesh dimensions: --mesh dp=2,tp=4"),
+    ("0 | @slwo", world(names={"slow": "1"}), 4, "no set @slwo: did you mean @slow"),
+    *(
+        (text, world(), text.index("9"), "no rank 9 in group job: it has 0-7")
+        for text in ("9", "ranks(9)", "ranks(1,9)", "job:9", "~9")
+    ),
+]
 
+
+@pytest.mark.parametrize(("text", "where", "column", "message"), UNKNOWN)
+def test_what_is_not_there_is_named_at_its_column(
+    text: str, where: World, column: int, message: str
+) -> None:
+    with pytest.raises(RankSetError, match=message) as caught:
+        parse(text).select(where)
+    assert caught.value.column == column
+
+
+class TestMesh:
     def test_ranks_beyond_the_mesh_have_no_coordinates(self) -> None:
         assert numbers("ranks(tp=0)", world(groups={"job": 9}, mesh="dp=2,tp=4")) == [0, 4]
 
     def test_missing_ranks_are_passed_over(self) -> None:
         assert numbers("ranks(tp=0)", world(groups={"job": 3}, mesh="dp=2,tp=4")) == [0]
 
-    def test_unknown_dimension(self) -> None:
-        with pytest.raises(RankSetError, match="no dimension 'ddp': did you mean dp") as caught:
-            parse("ranks(tp=0, ddp=1)").select(self.WHERE)
-        assert caught.value.column == 12
-
-    def test_place_beyond_the_dimension(self) -> None:
-        with pytest.raises(RankSetError, match="no tp=4: tp has 0-3") as caught:
-            parse("ranks(tp=(1,4))").select(self.WHERE)
-        assert caught.value.column == 12
-
-    def test_group_without_mesh(self) -> None:
-        with pytest.raises(RankSetError, match="no mesh dimensions: --mesh dp=2,tp=4") as caught:
-            parse("ranks(tp=0)").select(world())
-        assert caught.value.column == 6
-
 
 class TestNames:
-    def test_unknown_name(self) -> None:
-        with pytest.raises(RankSetError, match="no set @slwo: did you mean @slow") as caught:
-            parse("0 | @slwo").select(world(names={"slow": "1"}))
-        assert caught.value.column == 4
-
     def test_a_name_that_leads_to_itself(self) -> None:
         with pytest.raises(RankSetError, match="@a is defined in terms of itself"):
             parse("@a").select(world(names={"a": "@b | 0", "b": "~@a"}))
