@@ -41,10 +41,11 @@ def agreed(looks: Sequence[Stack]) -> Stack:
 
     A single look may be torn: it reads the memory of a running process from outside.
     """
-    return max((_common(one, other) for one, other in combinations(looks, 2)), key=len, default=())
+    return max((common(one, other) for one, other in combinations(looks, 2)), key=len, default=())
 
 
-def _common(one: Stack, other: Stack) -> Stack:
+def common(one: Stack, other: Stack) -> Stack:
+    """Return the outermost frames that two stacks share."""
     pairs = zip(one, other, strict=False)
     return tuple(frame for frame, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 

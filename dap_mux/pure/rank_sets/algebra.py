@@ -6,8 +6,7 @@ Nodes compare by meaning: their place in the text (`place`) only serves messages
 from __future__ import annotations
 
 import re
-from abc import abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple, TypeAlias
 
@@ -16,8 +15,6 @@ from msgspec.structs import replace
 from dap_mux.pure.printable import did_you_mean
 from dap_mux.pure.rank_sets.tokens import Place, RankSetError, UnknownDimension
 from dap_mux.pure.rank_sets.world import Mesh, RankId, RankSet, Selection, fold_numbers
-
-Members: TypeAlias = frozenset[RankId]
 
 MAX_NAMED_SET_DEPTH = 8
 """Named sets may refer to named sets this many times over; bounds the recursion."""
@@ -115,15 +112,13 @@ class Complement(RankSet):
 class _Combination(RankSet):
     parts: tuple[RankSet, ...]
     sign: ClassVar[str]
+    combined: ClassVar[Callable[..., frozenset[RankId]]]
 
     def varies_in(self, names: Mapping[str, RankSet], seen: set[str]) -> bool:
         return any(part.varies_in(names, seen) for part in self.parts)
 
     def members(self, selection: Selection) -> frozenset[RankId]:
         return self.combined(*(_members(part, selection) for part in self.parts))
-
-    @abstractmethod
-    def combined(self, first: Members, *rest: Members) -> Members: ...
 
     def __str__(self) -> str:
         return f" {self.sign} ".join(map(_bracketed, self.parts))
@@ -133,27 +128,21 @@ class Union(_Combination):
     """`a | b | ...`: the ranks in any."""
 
     sign = "|"
-
-    def combined(self, first: Members, *rest: Members) -> Members:
-        return first.union(*rest)
+    combined = staticmethod(frozenset.union)
 
 
 class Intersection(_Combination):
     """`a & b & ...`: the ranks in all."""
 
     sign = "&"
-
-    def combined(self, first: Members, *rest: Members) -> Members:
-        return first.intersection(*rest)
+    combined = staticmethod(frozenset.intersection)
 
 
 class Difference(_Combination):
     """`a - b - ...`: the ranks of the first that are in none of the rest."""
 
     sign = "-"
-
-    def combined(self, first: Members, *rest: Members) -> Members:
-        return first.difference(*rest)
+    combined = staticmethod(frozenset.difference)
 
 
 def _members(part: RankSet, selection: Selection) -> frozenset[RankId]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from dap_mux.pure.insight.stack_tree import Frame, Stack
+from dap_mux.pure.insight.stack_tree import Frame, Stack, common
 from dap_mux.pure.insight.why.evidence import Sample, Thread
 from dap_mux.pure.insight.why.picture import Doing, Picture, same_wait
 from dap_mux.pure.insight.why.verdict import (
@@ -122,12 +122,7 @@ def _apart(polling: Sequence[Doing], absent: Sequence[Doing], picture: Picture) 
 
 def _shared(one: Doing, picture: Picture) -> int:
     """How many of the outermost frames it has in common with a rank that waits."""
-    return max((_in_common(one.stack, other.stack) for other in picture.waiting), default=0)
-
-
-def _in_common(left: Stack, right: Stack) -> int:
-    pairs = enumerate(zip(left, right, strict=False))
-    return next((at for at, (one, other) in pairs if one != other), min(len(left), len(right)))
+    return max((len(common(one.stack, other.stack)) for other in picture.waiting), default=0)
 
 
 def slow_rank(picture: Picture) -> Verdict | None:
