@@ -12,24 +12,15 @@ from pygls.workspace import Workspace
 from dap_mux.frontends.lsp.features import make_server
 from dap_mux.frontends.lsp.launch_json import completions, is_launch, offer, rank_set_problems
 from dap_mux.frontends.lsp.session_follower import RankState
+from tests.lsp.test_rank_state import drawn, row
 
 HEAD = '{"configurations": [{"type": "dap-mux", "pathMappings": [{"ranks": '
 TAIL = "}]}]}"
 
 
-def row(rank: int, state: str = "running", **more: Any) -> dict[str, Any]:
-    """A row of `list`."""
-    unknown: dict[str, Any] = {"worker": None, "reason": None, "path": None, "line": None}
-    more = {"threadId": rank + 1, **more}
-    coords = {"dp": rank // 2, "tp": rank % 2}
-    known = {"rank": rank, "group": "job", "state": state, "host": f"node{rank // 2}"}
-    return {**unknown, **known, "coords": coords, **more}
-
-
 def picture() -> RankState:
-    drawn = RankState()
-    drawn.replace([row(rank) for rank in range(4)])
-    return drawn
+    places = ((rank, {"dp": rank // 2, "tp": rank % 2}) for rank in range(4))
+    return drawn(*(row(rank, coords=at, host=f"node{at['dp']}") for rank, at in places))
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dap_mux.frontends.lsp.launch_json import Edit, members, read, text_of
-from dap_mux.frontends.lsp.problems import Fix, fixes, new_file
+from dap_mux.frontends.lsp.problems import fixes, new_file
 
 FOLDER = "/home/me/proj"
 ENTRY = {"localRoot": FOLDER, "remoteRoot": "/data/x", "hosts": ["node2"]}
@@ -97,8 +97,9 @@ def test_instead_of_the_entry_for_that_root() -> None:
     assert fixed(text, entry, instead=True) == text.replace("/job/old", "/job/new")
 
 
-def named(text: str) -> list[tuple[str, bool]]:
-    found = fixes(text, ENTRY, instead=False, folder=FOLDER, port=5677)
+def named(text: str, started: str = "") -> list[tuple[str, bool]]:
+    """The configurations that a fix is offered of, and whether it is the likely one."""
+    found = fixes(text, ENTRY, instead=False, folder=FOLDER, port=5677, configuration_name=started)
     return [(fix.configuration, fix.likely) for fix in found]
 
 
@@ -109,9 +110,8 @@ def test_what_is_there_already_is_not_offered_again(root: str) -> None:
     one = {"name": "a", "type": "debugpy", "request": "attach", "pathMappings": [there]}
     other = {**one, "name": "b", "pathMappings": [{**there, "hosts": ["node3"]}]}
     for configurations, wanted in (([one], []), ([one, other], ["b"])):
-        text = json.dumps({"configurations": configurations})
-        found = fixes(text, ENTRY, instead=False, folder=FOLDER, port=5677)
-        assert [fix.configuration for fix in found] == wanted
+        found = named(json.dumps({"configurations": configurations}))
+        assert [configuration for configuration, _ in found] == wanted
 
 
 SEVERAL: list[dict[str, Any]] = [
@@ -135,10 +135,8 @@ def test_a_port_may_be_written_in_several_ways(port: dict[str, Any]) -> None:
 
 def test_the_configuration_that_the_editor_has_started_before_one_with_the_port() -> None:
     text = json.dumps({"configurations": SEVERAL})
-    found = fixes(text, ENTRY, instead=False, folder=FOLDER, port=5677, configuration_name="ranks")
-    assert [(fix.configuration, fix.likely) for fix in found] == [("ranks", True)]
-    found = fixes(text, ENTRY, instead=False, folder=FOLDER, port=5677, configuration_name="gone")
-    assert [(fix.configuration, fix.likely) for fix in found] == [("here", True)]
+    assert named(text, started="ranks") == [("ranks", True)]
+    assert named(text, started="gone") == [("here", True)]
 
 
 def test_where_the_session_s_own_has_the_entry_no_other_is_offered() -> None:
@@ -164,8 +162,7 @@ def test_without_a_configuration_of_ours_there_is_one_then() -> None:
 
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"configurations": 7}', "nonsense", "{{{]"])
 def test_what_is_no_launch_json_is_left_alone(text: str) -> None:
-    found: list[Fix] = fixes(text, ENTRY, instead=False, folder=FOLDER, port=5677)
-    assert found == []
+    assert named(text) == []
 
 
 def test_a_root_outside_of_the_workspace_is_written_whole() -> None:

@@ -15,19 +15,13 @@ from dap_mux.client import DapClient
 from dap_mux.frontends.lsp.session_follower import SessionFollower, Wanted
 from dap_mux.pure.protocol.messages import encode_frame
 from dap_mux.system.session_files import SessionFile
+from tests.lsp.test_rank_state import row
 from tests.support.clients.scripted_server import ScriptedServer
 from tests.support.processes.commands import LIMIT
 from tests.support.processes.waiting import until
 
 PROGRAM = "/job/train.py"
 Json = dict[str, Any]
-
-
-def row(line: int | None) -> Json:
-    """What `list` and the event `ranks` say of rank 0: it stands at a line, or runs."""
-    state, reason = ("running", None) if line is None else ("stopped", "step")
-    where = {"path": line and PROGRAM, "line": line, "host": "h", "pid": 1, "threadId": 1}
-    return {"rank": 0, "group": "job", "worker": None, "state": state, "reason": reason, **where}
 
 
 class Peer(ScriptedServer):
@@ -39,8 +33,8 @@ class Peer(ScriptedServer):
 
     def tell(self, request: Json) -> None:
         if request["command"] == "list":
-            self.answer(request, body={"ranks": [row(None)]})
-            self.event("ranks", changed=[row(7)])  # in one piece
+            self.answer(request, body={"ranks": [row(0)]})
+            self.event("ranks", changed=[row(0, 7)])  # in one piece
         else:
             self.answer(request, body={"breakpoints": []})
 
