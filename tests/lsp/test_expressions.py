@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
+
 import pytest
 
-from dap_mux.frontends.lsp.file_versions import ParsedSource
+from dap_mux.frontends.lsp.file_versions import expression_at, function_at, parsed
 
 PROGRAM = """\
 import os
@@ -30,10 +32,7 @@ class Model:
 """
 
 
-def page() -> ParsedSource:
-    read = ParsedSource.read(PROGRAM)
-    assert read is not None
-    return read
+TREE = ast.parse(PROGRAM)
 
 
 @pytest.mark.parametrize(
@@ -61,28 +60,25 @@ def page() -> ParsedSource:
 def test_what_stands_there(word: str, offset: int, text: str | None) -> None:
     before = PROGRAM[: PROGRAM.index(word) + offset]
     line, column = before.count("\n") + 1, len(before) - (before.rfind("\n") + 1)
-    found = page().expression_at(line, column)
+    found = expression_at(TREE, line, column)
     assert (found.text if found else None) == text
 
 
 def test_where_it_stands_in_bytes() -> None:
-    read = ParsedSource.read("é = ü.ö\n")
-    assert read is not None
-    found = read.expression_at(1, 8)
+    found = expression_at(ast.parse("é = ü.ö\n"), 1, 8)
     assert found is not None
     assert (found.text, found.column, found.end_column) == ("ü.ö", 5, 10)
 
 
 def test_functions() -> None:
-    read = page()
-    names = {line: getattr(read.function_at(line), "name", None) for line in range(1, 21)}
+    names = {line: getattr(function_at(TREE, line), "name", None) for line in range(1, 21)}
     assert [names[line] for line in (1, 3, 6, 8, 11, 13, 17, 20)] == [
         None, None, "outer", "outer", "inner", "outer", None, "step",
     ]  # fmt: skip
-    assert read.function_at(6) is read.function_at(13)
-    assert read.function_at(8) is not read.function_at(11)
+    assert function_at(TREE, 6) is function_at(TREE, 13)
+    assert function_at(TREE, 8) is not function_at(TREE, 11)
 
 
 @pytest.mark.parametrize("text", ["def f(", "x = '", "\0", "(" * 500])
 def test_what_is_no_program(text: str) -> None:
-    assert ParsedSource.read(text) is None
+    assert parsed(text) is None

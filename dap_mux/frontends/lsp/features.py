@@ -10,7 +10,7 @@ from lsprotocol import types
 from pygls.uris import to_fs_path
 
 from dap_mux.frontends.lsp import launch_json, problems
-from dap_mux.frontends.lsp.file_versions import FileVersions, ParsedSource
+from dap_mux.frontends.lsp.file_versions import FileVersions, expression_at, function_at, parsed
 from dap_mux.frontends.lsp.server import Positions, Server
 from dap_mux.frontends.lsp.session_follower import Join, StoppedRanks
 from dap_mux.pure.printable import one_line
@@ -114,14 +114,14 @@ async def hover(ls: Server, asked: types.HoverParams) -> types.Hover | None:
     """Show an expression's value in the ranks that are stopped in the same function."""
     document = ls.document(asked.text_document.uri)
     standing = ls.stopped_in(document) if document else []
-    page = ParsedSource.read(document.source) if document and standing else None
+    page = parsed(document.source) if document and standing else None
     if document is None or page is None:
         return None
     positions = Positions(ls, document)
     line, column = positions.to_ast(asked.position)
-    found = page.expression_at(line, column)
-    function = page.function_at(line)
-    around = (each for each in standing if page.function_at(each.shown) is function)
+    found = expression_at(page, line, column)
+    function = function_at(page, line)
+    around = (each for each in standing if function_at(page, each.shown) is function)
     here = {id for each in around for id in each.ids}
     ranks = ls.follower.ranks.kept.fold(id for id in here if len(id) == 2)
     if found is None or not ranks:

@@ -132,39 +132,34 @@ class Expression:
     end_column: int
 
 
-@dataclass(frozen=True)
-class ParsedSource:
-    """A parsed program."""
+def parsed(source: str) -> ast.Module | None:
+    """Parse a program; None if it has a syntax error, as while it is being typed."""
+    try:
+        return ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError):
+        return None
 
-    tree: ast.Module
 
-    @classmethod
-    def read(cls, source: str) -> ParsedSource | None:
-        """Parse a program; None if it has a syntax error, as while it is being typed."""
-        try:
-            return cls(ast.parse(source))
-        except (SyntaxError, ValueError, RecursionError):
-            return None
+def expression_at(tree: ast.Module, line: int, column: int) -> Expression | None:
+    """Return the smallest expression with a value at a position, if it is safe to evaluate.
 
-    def expression_at(self, line: int, column: int) -> Expression | None:
-        """Return the smallest expression with a value at a position, if it is safe to evaluate.
+    The value of a called function is not useful. Within `batch.unit[0]` the result is `batch`,
+    `batch.unit` or all of it, depending on the position.
+    """
+    pointed = (_pointed_at(node, line, column) for node in ast.walk(tree))
+    node = min((one for one in pointed if one is not None), key=_size, default=None)
+    called = {id(each.func) for each in ast.walk(tree) if isinstance(each, ast.Call)}
+    if node is None or id(node) in called or not (isinstance(node, ast.arg) or is_lookup(node)):
+        return None
+    text = node.arg if isinstance(node, ast.arg) else ast.unparse(node)
+    return Expression(text, node.lineno, node.col_offset, _end_line(node), _end_column(node))
 
-        The value of a called function is not useful. Within `batch.unit[0]` the result is `batch`,
-        `batch.unit` or all of it, depending on the position.
-        """
-        pointed = (_pointed_at(node, line, column) for node in ast.walk(self.tree))
-        node = min((one for one in pointed if one is not None), key=_size, default=None)
-        called = {id(each.func) for each in ast.walk(self.tree) if isinstance(each, ast.Call)}
-        if node is None or id(node) in called or not (isinstance(node, ast.arg) or is_lookup(node)):
-            return None
-        text = node.arg if isinstance(node, ast.arg) else ast.unparse(node)
-        return Expression(text, node.lineno, node.col_offset, _end_line(node), _end_column(node))
 
-    def function_at(self, line: int) -> Function | None:
-        """Return the innermost function around a line; None at module level."""
-        functions = (each for each in ast.walk(self.tree) if isinstance(each, Function))
-        around = [each for each in functions if each.lineno <= line <= _end_line(each)]
-        return max(around, key=lambda each: each.lineno, default=None)
+def function_at(tree: ast.Module, line: int) -> Function | None:
+    """Return the innermost function around a line; None at module level."""
+    functions = (each for each in ast.walk(tree) if isinstance(each, Function))
+    around = [each for each in functions if each.lineno <= line <= _end_line(each)]
+    return max(around, key=lambda each: each.lineno, default=None)
 
 
 def _pointed_at(node: ast.AST, line: int, column: int) -> Value | None:

@@ -38,17 +38,12 @@ class KeptRows:
 
     def __init__(self) -> None:
         self.all: dict[DebuggeeId, Row] = {}
-        self._listed: list[Row] | None = None  # given to `replace`, and no row has come since
 
     def replace(self, rows: list[Row]) -> list[Change]:
         """Store the rows of all that there are, and forget those that have left the session."""
-        if rows == self._listed:  # nearly always: someone looks again
-            return []
         present = {id_of(row) for row in rows}
         self.all = {id: row for id, row in self.all.items() if id in present}
-        changes = self.update(rows)
-        self._listed = rows
-        return changes
+        return self.update(rows)
 
     def update(self, rows: Iterable[Row]) -> list[Change]:
         """Store rows, or what changed of them, as the event `ranks` tells it.
@@ -56,7 +51,6 @@ class KeptRows:
         Return those that are new or different, each with the one before it. A change of a rank
         that is not known yet is passed over: the listing that is under way has it.
         """
-        self._listed = None
         known = [(row, self.all.get(id_of(row))) for each in rows for row in _unfolded(each)]
         changes = [
             (before, self._store(row if WHOLE in row else {**(before or {}), **row}))
