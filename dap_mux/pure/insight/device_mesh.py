@@ -59,16 +59,15 @@ def united(first: Mesh | None, more: Mesh | None, ranks: Iterable[int]) -> Mesh 
     """Return a mesh with the dimensions of both; `first` wins for those that both have."""
     if first is None or more is None:
         return first or more
-    dims = {**dict(more.dims), **dict(first.dims)}
-    order = [*dict(first.dims), *(name for name, _ in more.dims if name not in dict(first.dims))]
-    if len(order) == len(first.dims):
+    dims = {**dict(first.dims), **dict(more.dims), **dict(first.dims)}  # in the order of both
+    if len(dims) == len(first.dims):
         return first
     places = {
         rank: _coords(more, rank) | _coords(first, rank)
         for rank in ranks
         if rank in first or rank in more
     }
-    return Mesh(tuple((name, dims[name]) for name in order), places)
+    return Mesh(tuple(dims.items()), places)
 
 
 def _coords(mesh: Mesh, rank: int) -> dict[str, int]:

@@ -6,7 +6,6 @@ The grammar itself stands in the package's docstring.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
 from itertools import accumulate
 from typing import NamedTuple, TypeVar
 
@@ -35,9 +34,6 @@ _MAX_NESTING = 16
 _MAX_SETS = 512
 """How many sets operators may join: each is evaluated, and a list of numbers is one."""
 
-_MAX_SHORT = 64
-"""Characters of a text whose set is kept."""
-
 _NUMBERS = ("number", "run", "list")
 
 _Item = TypeVar("_Item")
@@ -45,12 +41,6 @@ _Item = TypeVar("_Item")
 
 def parse(text: str) -> RankSet:
     """Read a whole text as a rank set. Raises RankSetError at the first wrong token."""
-    return _parse_short(text) if len(text) <= _MAX_SHORT else parse_within(text, 0, len(text))
-
-
-@lru_cache(maxsize=64)
-def _parse_short(text: str) -> RankSet:
-    """Clients name the same few sets again and again."""
     return parse_within(text, 0, len(text))
 
 
