@@ -65,7 +65,7 @@ class BreakpointCommands:
             body: Body = {"name": location} if place == FUNCTIONS else {"line": line}
             body |= {CONDITION: condition} if condition else {}
             item = self._edits.make(invocation.client.id, place, body, ranks, kind)
-            self._apply(invocation, collector, place, {item: ranks}, self._edits.made)
+            self._apply(invocation, collector, place, item, ranks)
 
     def _place(self, invocation: Invocation, rank: Rank, location: str) -> tuple[Place, int] | str:
         """Return file and line (a function: `FUNCTIONS`, 0), or why there is none."""
@@ -103,19 +103,19 @@ class BreakpointCommands:
         invocation: Invocation,
         collector: ReplyCollector,
         place: Place,
-        items: Mapping[Breakpoint, list[Rank]],
-        told: Callable[[Place, Breakpoint], None],
+        item: Breakpoint,
+        ranks: list[Rank],
     ) -> None:
         """Send a place to the ranks, then answer with what they made of the new breakpoint."""
 
         def done() -> None:
-            for item, ranks in items.items():
-                told(place, item)
-                for rank in ranks:
-                    _answer_new(collector, place, item, rank)
-            _end_with(collector, ranks_of(items))
+            self._edits.made(place, item)
+            for rank in ranks:
+                _answer_new(collector, place, item, rank)
+            if collector.waiting and collector.waiting <= {rank.rank_id for rank in ranks}:
+                collector.end()  # those that have not answered by now are missing
 
-        self._edits.send(place, ranks_of(items), done, invocation.timeout * 0.9)
+        self._edits.send(place, ranks, done, invocation.timeout * 0.9)
 
     # Listing
 
@@ -265,11 +265,6 @@ class BreakpointCommands:
         raise UsageError(f"no breakpoint {number}; `b` lists them")
 
 
-def ranks_of(items: Mapping[Breakpoint, list[Rank]]) -> list[Rank]:
-    """Return the ranks of all these."""
-    return [rank for ranks in items.values() for rank in ranks]
-
-
 def _answer_new(collector: ReplyCollector, place: Place, item: Breakpoint, rank: Rank) -> None:
     state = item.states.get(rank.rank_id)
     text = where(place, item)
@@ -287,12 +282,6 @@ def _moved(item: Breakpoint, state: Body) -> str:
     asked = item.body.get("line")
     same = asked is None or state.get("line", asked) == asked
     return "" if same else f" (line {asked} has no code)"
-
-
-def _end_with(collector: ReplyCollector, ranks: list[Rank]) -> None:
-    """Count the ranks that have not answered by now as missing."""
-    if collector.waiting and collector.waiting <= {rank.rank_id for rank in ranks}:
-        collector.end()
 
 
 def _line_of(invocation: Invocation, rank: RankId, place: Place, item: Breakpoint) -> str:

@@ -9,7 +9,6 @@ from typing import Final
 from msgspec import Struct
 
 from dap_mux.engine.breakpoints.edits import BreakpointEdits
-from dap_mux.engine.breakpoints.merge import Breakpoint
 from dap_mux.engine.breakpoints.sync import OWN
 from dap_mux.engine.messages import to_ranks
 from dap_mux.engine.messages.to_ranks import Join
@@ -33,8 +32,6 @@ from dap_mux.pure.protocol.messages import Body
 from dap_mux.pure.protocol.rank_messages import GotoTargets
 from dap_mux.pure.rank_sets import RankId
 
-# `unt FILE:LINE`: each rank named runs on to that line, wherever it is now.
-
 HELD: Final = (
     "is held at an uncaught exception, and ends when it runs on: name it alone, or use `release`"
 )
@@ -54,47 +51,6 @@ def place_of(invocation: Invocation) -> tuple[str, int] | None:
     return (
         invocation.client.translation.path(file) if invocation.client.translation else file
     ), int(match["line"])
-
-
-class RunTo:
-    """A breakpoint for one stop, and on. Who cannot have the breakpoint stays where it is."""
-
-    def __init__(
-        self, edits: BreakpointEdits, control: Control, invocation: Invocation, path: str, line: int
-    ):
-        self._edits = edits
-        self._control = control
-        self._path = path
-        self._limit = min(_LIMIT, invocation.timeout * 0.9)
-        self._collector = invocation.collector()
-        ready = _resumable(invocation, self._collector)
-        self._stops = {rank.id: rank.stop for rank in ready}
-        if ready:
-            item = edits.make(OWN, path, {"line": line}, ready, "stop")
-            edits.send(path, ready, partial(self._in_place, item, ready), self._limit)
-
-    def _in_place(self, item: Breakpoint, ranks: list[Rank]) -> None:
-        there = [rank for rank in ranks if self._has_stopped(rank)]
-        ready = [rank for rank in ranks if rank not in there and item.verified_in(rank.id)]
-        self._give_up(item, [rank for rank in ranks if rank not in there + ready])
-        resumed = self._control.resume(ready)
-        for rank in there:
-            self._collector.answer(rank.rank_id, Answer(STOPPED))
-        for rank in ready:
-            self._collector.answer(rank.rank_id, Answer(RUNNING))
-        self._control.client_events.resumed(resumed)
-
-    def _has_stopped(self, rank: Rank) -> bool:
-        """Whether it ran, and stands by now: on that line or before it, its one stop is over."""
-        return rank.stop is not None and rank.stop is not self._stops[rank.id]
-
-    def _give_up(self, item: Breakpoint, ranks: list[Rank]) -> None:
-        for rank in ranks:
-            why = item.states.get(rank.id, {}).get("message")
-            self._collector.fail(rank.rank_id, f"{NOWHERE}: {why}" if why else NOWHERE)
-        if ranks:
-            self._edits.cut(self._path, item, {rank.rank_id for rank in ranks})
-            self._edits.send(self._path, ranks, lambda: None, self._limit)
 
 
 class StepCommands(Struct, eq=False):
@@ -145,13 +101,72 @@ class StepCommands(Struct, eq=False):
     def _until(self, invocation: Invocation) -> None:
         place = place_of(invocation)
         if place is not None:
-            RunTo(self.edits, self.control, invocation, *place)
+            self._run_to(invocation, *place)
             return
         if invocation.argument and not invocation.argument.isdecimal():
             raise UsageError(
                 f"'unt' takes a line number, FILE:LINE or nothing, not {invocation.argument!r}"
             )
-        _Until(self, invocation, int(invocation.argument or 0))
+        self._run_down(invocation, int(invocation.argument or 0))
+
+    def _run_to(self, invocation: Invocation, path: str, line: int) -> None:
+        """A breakpoint for one stop, and on. Who cannot have the breakpoint stays where it is."""
+        collector = invocation.collector()
+        ranks = _resumable(invocation, collector)
+        if not ranks:
+            return
+        limit = min(_LIMIT, invocation.timeout * 0.9)
+        stops = {rank.id: rank.stop for rank in ranks}
+        item = self.edits.make(OWN, path, {"line": line}, ranks, "stop")
+
+        def in_place() -> None:
+            # Who ran, and stands by now: on that line or before it, its one stop is over.
+            there = [rank for rank in ranks if rank.stop and rank.stop is not stops[rank.id]]
+            ready = [rank for rank in ranks if rank not in there and item.verified_in(rank.id)]
+            without = [rank for rank in ranks if rank not in there + ready]
+            for rank in without:
+                why = item.states.get(rank.id, {}).get("message")
+                collector.fail(rank.rank_id, f"{NOWHERE}: {why}" if why else NOWHERE)
+            if without:
+                self.edits.cut(path, item, {rank.rank_id for rank in without})
+                self.edits.send(path, without, lambda: None, limit)
+            resumed = self.control.resume(ready)
+            for rank in there + ready:
+                collector.answer(rank.rank_id, Answer(STOPPED if rank in there else RUNNING))
+            self.control.client_events.resumed(resumed)
+
+        self.edits.send(path, ranks, in_place, limit)
+
+    def _run_down(self, invocation: Invocation, line: int) -> None:
+        """Run on to a line further down, or out of the function, whichever comes first.
+
+        That is a step out with breakpoints on all those lines, which the next stop takes away.
+        """
+        moving = _Moving(self, invocation)
+        limit = min(LINE_TIMEOUT, invocation.timeout / 2)
+        stopped = {rank.rank_id: rank for rank in invocation.stopped(moving.collector)}
+
+        def text(rank: Rank) -> str:
+            assert rank.stop is not None
+            assert rank.stop.frames
+            return invocation.view("lines_from", line or rank.stop.frames[0].line + 1)
+
+        def found(answers: Answers) -> None:
+            places: dict[tuple[str, str], list[Rank]] = {}
+            for id, message in answers.errors.items():
+                moving.collector.fail(id, message)
+            for id, answer in answers.values.items():
+                stop = stopped[id].stop
+                if stop and stop.frames:
+                    places.setdefault((stop.frames[0].path, answer.value), []).append(stopped[id])
+            ready = [rank for ranks in places.values() for rank in ranks]
+            join = Join(invocation.core, places, lambda _: moving.step("stepOut", ready))
+            for (path, lines), ranks in places.items():
+                for each in lines.split():
+                    self.edits.make(OWN, path, {"line": int(each)}, ranks, "stop")
+                self.edits.send(path, ranks, partial(join.arrive, (path, lines)), limit)
+
+        invocation.fan_out.evaluate(stopped.values(), text, found, limit, raw=True)
 
     def _jump(self, invocation: Invocation) -> None:
         if not invocation.argument.isdecimal():
@@ -182,46 +197,6 @@ def _no_argument(invocation: Invocation) -> None:
     if invocation.argument:
         name, argument = invocation.command, invocation.argument
         raise UsageError(f"{name!r} takes no argument; to print a value, use p {name} {argument}")
-
-
-class _Until:
-    """`unt`: run on to a line further down, or out of the function, whichever comes first.
-
-    That is a step out with breakpoints on all those lines, which the next stop takes away.
-    """
-
-    def __init__(self, steps: StepCommands, invocation: Invocation, line: int) -> None:
-        self._steps = steps
-        self._invocation = invocation
-        self._line = line
-        self._moving = _Moving(steps, invocation)
-        self._limit = min(LINE_TIMEOUT, invocation.timeout / 2)
-        ranks = invocation.stopped(self._moving.collector)
-        self._ranks = {rank.rank_id: rank for rank in ranks}
-        invocation.fan_out.evaluate(ranks, self._text, self._found, self._limit, raw=True)
-
-    def _text(self, rank: Rank) -> str:
-        assert rank.stop is not None
-        assert rank.stop.frames
-        first = self._line or rank.stop.frames[0].line + 1
-        return self._invocation.view("lines_from", first)
-
-    def _found(self, answers: Answers) -> None:
-        places: dict[tuple[str, str], list[Rank]] = {}
-        for id, message in answers.errors.items():
-            self._moving.collector.fail(id, message)
-        for id, answer in answers.values.items():
-            rank = self._ranks[id]
-            if rank.stop and rank.stop.frames:
-                path = rank.stop.frames[0].path
-                places.setdefault((path, answer.value), []).append(rank)
-        ready = [rank for ranks in places.values() for rank in ranks]
-        join = Join(self._invocation.core, places, lambda _: self._moving.step("stepOut", ready))
-        for (path, lines), ranks in places.items():
-            for line in lines.split():
-                self._steps.edits.make(OWN, path, {"line": int(line)}, ranks, "stop")
-            then = partial(join.arrive, (path, lines))
-            self._steps.edits.send(path, ranks, then, self._limit)
 
 
 # A step is answered when every rank has arrived, with where they stand; who takes longer than a
