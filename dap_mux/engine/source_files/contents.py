@@ -36,6 +36,7 @@ MIME: Final = "text/x-python"
 class Remote(Struct):
     """A file of one host. `given`: debugpy's own references to it, as our handles, by rank."""
 
+    host: str
     path: str
     given: dict[DebuggeeId, int] = field(default_factory=dict)
 
@@ -70,42 +71,31 @@ class Sources:
         stack = plain(body)
         sources = list(_sources(stack))
         paths = {source["path"]: local_path(client, source["path"]) for source in sources}
+        asked = tuple(dict.fromkeys(paths.values()))
 
         def marked(digests: dict[str, str]) -> None:
             for source in sources:
                 self._mark(rank, source, has=bool(digests.get(paths[source["path"]])))
             then(raw(stack))
 
-        self._look(client, tuple(dict.fromkeys(paths.values())), marked, lambda: then(body))
-
-    def _look(
-        self,
-        client: Client,
-        paths: tuple[str, ...],
-        then: Callable[[dict[str, str]], None],
-        otherwise: Callable[[], None],
-    ) -> None:
-        """Call `then` or, after a timeout, `otherwise`: a disk may hang."""
-        known = self._files.known(paths)
+        known = self._files.known(asked)
         if known is not None:
-            then(known)
+            marked(known)
             return
         found: dict[str, str] = {}
 
-        def done(missing: frozenset[str]) -> None:
-            if missing:
-                otherwise()
-            else:
-                then(found)
-
-        join = Join(self._core, paths, done, DISK_TIMEOUT_S)
-
         def looked(digests: dict[str, str]) -> None:
             found.update(digests)
-            for path in paths:
-                join.arrive(path)
+            join.arrive(asked)
 
-        self._files.find(client, paths, looked)
+        def done(late: frozenset[tuple[str, ...]]) -> None:
+            if late:
+                then(body)  # a disk may hang
+            else:
+                marked(found)
+
+        join = Join(self._core, [asked], done, DISK_TIMEOUT_S)
+        self._files.find(client, asked, looked)
 
     def _mark(self, rank: Rank, source: Body, *, has: bool) -> None:
         if has:
@@ -122,7 +112,7 @@ class Sources:
         number = self._numbers.get((host, path))
         if number is None:
             number = self._numbers[host, path] = self._core.handles.reserve()
-            self._remotes[number] = Remote(path)
+            self._remotes[number] = Remote(host, path)
         return number
 
     # Texts
@@ -159,7 +149,7 @@ class Sources:
             if self._core.handles.is_alive(handle):
                 self._ask(request, number, handle)
                 return
-        host = next(host for (host, _), known in self._numbers.items() if known == number)
+        host = remote.host
         ranks = (r for r in self._core.sorted_ranks() if host_of(r) == host and r.phase.linked)
         rank = next(ranks, None)
         if rank is None:
@@ -170,8 +160,8 @@ class Sources:
             if content is None:
                 to_clients.refuse(self._core, request, reply.problem)
             elif content.text is None:
-                path = self._remotes[number].path
-                to_clients.refuse(self._core, request, f"cannot read {path}: {content.problem}")
+                problem = f"cannot read {remote.path}: {content.problem}"
+                to_clients.refuse(self._core, request, problem)
             else:
                 self._keep(number, content.text)
                 self._tell(request, content.text)
