@@ -173,7 +173,7 @@ class Engine(Parts):
         self.missing_ranks.tell(round, item)
 
     def _move_lasts(self, run: list[Rank], stand: list[Rank], then: OnFound) -> None:
-        self.held_up.look(run, stand, then)
+        self.evidence.look_for_held_up(run, stand, then)
 
     # `receive` runs each input under the guard, and each call that was put off meanwhile
     # (`SessionState.later`). Nothing else of the engine catches exceptions of every kind. What has

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from dap_mux.engine.debug_console.merged_values import Values
     from dap_mux.engine.job_insight.gather_evidence import (
         EvidenceGatherer,
-        HeldUpRanks,
         StackTrees,
         Why,
     )
@@ -120,13 +119,6 @@ class Parts:
         from dap_mux.engine.barriers.differ import MissingRanks
 
         return MissingRanks(self.core)
-
-    @cached_property
-    def held_up(self) -> HeldUpRanks:
-        """Finds ranks that wait for others that stand."""
-        from dap_mux.engine.job_insight.gather_evidence import HeldUpRanks
-
-        return HeldUpRanks(self.core, self.evidence)
 
     @cached_property
     def differ(self) -> DifferBreakpoints:

@@ -113,6 +113,8 @@ def ask_evidence(
 SILENT_AFTER_S: Final = 1.0
 """A rank that has told nothing by then is not asked again: no thread of Python's runs in it."""
 MAX_EXCEPTION: Final = 300  # characters of its text
+SAMPLES: Final = 2  # where it is looked who waits for ranks that stand
+INTERVAL_S: Final = 0.3
 
 
 @dataclass
@@ -143,6 +145,20 @@ class EvidenceGatherer(Struct, eq=False):
     ) -> None:
         """Take so many samples of each rank, `interval` seconds apart, and call `then`."""
         self._look(_Inquiry(list(ranks), samples, interval, then))
+
+    def look_for_held_up(self, run: list[Rank], stand: list[Rank], then: OnFound) -> None:
+        """Look whether ranks that were let run wait for others that stand; stop none of them.
+
+        Samples are of every rank, because any of them may keep the others waiting.
+        """
+        live = [rank for rank in self._core.sorted_mains() if rank.phase.live]
+        asked = {rank.rank_id for rank in run}
+        places = {rank.rank_id: _place(rank) for rank in stand}
+
+        def told(evidence: Evidence) -> None:
+            then([*held_up(evidence, asked, places, self._core.default_group())])
+
+        self.gather(live, SAMPLES, INTERVAL_S, told)
 
     def processes_read(self, event: ProcessesRead) -> None:
         """The state of processes has come."""
@@ -245,30 +261,6 @@ def _stop_text(stop: Stop) -> str:
     if stop.reason != "exception" or not told:
         return stop.reason or "stopped"
     return one_line(f"{stop.reason} {told[:MAX_EXCEPTION]}")
-
-
-# Looks whether ranks that were let run wait for others that stand; stops none of them.
-
-SAMPLES: Final = 2
-INTERVAL_S: Final = 0.3
-
-
-class HeldUpRanks(Struct, eq=False):
-    """The engine's part that knows who waits for ranks that stand."""
-
-    _core: SessionState
-    _evidence: EvidenceGatherer
-
-    def look(self, run: list[Rank], stand: list[Rank], then: OnFound) -> None:
-        """Take samples of every rank, because any of them may keep the others waiting."""
-        live = [rank for rank in self._core.sorted_mains() if rank.phase.live]
-        asked = {rank.rank_id for rank in run}
-        places = {rank.rank_id: _place(rank) for rank in stand}
-
-        def told(evidence: Evidence) -> None:
-            then([*held_up(evidence, asked, places, self._core.default_group())])
-
-        self._evidence.gather(live, SAMPLES, INTERVAL_S, told)
 
 
 def _place(rank: Rank) -> StopPlace:
