@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from functools import partial
+from functools import cache, partial
 from typing import Final, TypeAlias
 
 import msgspec
@@ -95,12 +95,9 @@ class _EncodedRequest:
         self._core = core
         self._depth = depth
         self._text = text
-        self._more = RAW if raw else {}
         self._stopped_only = stopped_only
-        self._same = text if isinstance(text, str) and "$" not in text else None
-        self._shared: dict[int | None, Broadcast] = {}  # by frame, where all have the same text
-        self._own: dict[tuple[str, int | None], Broadcast] = {}
-        self._in_frames: dict[str, Broadcast] = {}
+        self._message = cache(partial(_message, RAW if raw else {}))
+        self._in_frames = cache(partial(_in_frames, core.injected["waiting_frames"]))
 
     def put(self, collector: ReplyCollector, rank: Rank) -> None:
         """Ask one rank, or say why that cannot be. Lean: this is done a thousand times at once."""
@@ -116,22 +113,16 @@ class _EncodedRequest:
             collector.stops[rank] = stop
         else:
             collector.in_main.add(id)
-        message = self._shared.get(frame) or self._encode(rank, frame)
+        message = self._message(self._text_for(rank), frame)
         self._core.send_shared(message, connection, collector.pending)
 
     def put_in_frames(self, collector: ReplyCollector, rank: Rank) -> None:
         """Ask a running rank in the function that its main thread is in."""
-        connection, text = rank.connection, self._text_for(rank)
-        if connection.link is None:
+        if rank.connection.link is None:
             collector.fail(rank.rank_id, rank.absence)
             return
-        message = self._in_frames.get(text)
-        if message is None:
-            source = self._core.injected["waiting_frames"]
-            expression = call(source, "value_in_frame", repr(text))
-            message = Broadcast("evaluate", {"expression": expression, "context": "watch"})
-            self._in_frames[text] = message
-        self._core.send_shared(message, connection, collector.pending)
+        message = self._in_frames(self._text_for(rank))
+        self._core.send_shared(message, rank.connection, collector.pending)
 
     def _problem(self, rank: Rank, stop: Stop | None) -> str:
         """Return why a rank that has no frame to ask in is not asked at all."""
@@ -155,21 +146,18 @@ class _EncodedRequest:
         text = self._text if isinstance(self._text, str) else self._text(rank)
         return substitute(text, values_of(self._core, rank)) if "$" in text else text
 
-    def _encode(self, rank: Rank, frame: int | None) -> Broadcast:
-        if self._same is not None:
-            message = Broadcast("evaluate", self._arguments(self._same, frame))
-            self._shared[frame] = message
-            return message
-        text = self._text_for(rank)
-        if (text, frame) not in self._own:
-            self._own[text, frame] = Broadcast("evaluate", self._arguments(text, frame))
-        return self._own[text, frame]
 
-    def _arguments(self, text: str, frame: int | None) -> Body:
-        if frame is None:
-            return {"expression": _IN_MAIN.format(text)}
-        context = "watch" if is_expression(text, _MAX_PARSED_CHARS) else "repl"
-        return {"expression": text, "frameId": frame, "context": context, **self._more}
+def _message(more: Body, text: str, frame: int | None) -> Broadcast:
+    if frame is None:
+        return Broadcast("evaluate", {"expression": _IN_MAIN.format(text)})
+    context = "watch" if is_expression(text, _MAX_PARSED_CHARS) else "repl"
+    arguments: Body = {"expression": text, "frameId": frame, "context": context, **more}
+    return Broadcast("evaluate", arguments)
+
+
+def _in_frames(source: str, text: str) -> Broadcast:
+    expression = call(source, "value_in_frame", repr(text))
+    return Broadcast("evaluate", {"expression": expression, "context": "watch"})
 
 
 # `compare`: one expression in many ranks; equal values together, outliers named.
