@@ -23,7 +23,7 @@ from dap_mux.engine.state.client import ClientRequest
 from dap_mux.engine.state.selection import focused
 from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.values.across_ranks import AcrossRanks
-from dap_mux.engine.values.inspect import SHOWN, Inspector
+from dap_mux.engine.values.inspect import SHOWN, Inspector, frame_of
 from dap_mux.pure.protocol.arguments import EvaluateArguments, ReferenceArguments
 from dap_mux.pure.protocol.exchange import Kind
 from dap_mux.pure.protocol.messages import plain, raw
@@ -132,21 +132,19 @@ class Evaluation(Struct, eq=False):
             handle = self._core.handles.mint(rank.id, Kind.FRAME, frame)
             request.arguments = raw({**plain(request.arguments), "frameId": handle})
 
-    def _shows_what_was(self, arguments: EvaluateArguments) -> bool:
-        """Whether an editor only shows this, of a frame whose rank has run on since."""
-        frame = arguments.frameId
-        resumed = frame is not None and self._core.handles.resumed(Kind.FRAME, frame) is not None
-        return resumed and arguments.context in SHOWN
-
     def _depth(self, arguments: EvaluateArguments) -> int | None:
-        """How far up the stack the frame is that the user looks at; None for the innermost."""
-        frame = arguments.frameId
-        if frame is None or self._shows_what_was(arguments):
+        """How far up the stack the frame is that the user looks at; None for the innermost.
+
+        An editor may only show this, of a frame whose rank has run on since.
+        """
+        handles, frame = self._core.handles, arguments.frameId
+        if frame is None or (
+            arguments.context in SHOWN and handles.resumed(Kind.FRAME, frame) is not None
+        ):
             return None
-        owner, upstream_id = self._core.handles.resolve(Kind.FRAME, frame)
-        stop = self._core.ranks[owner].stop
-        known = stop is not None and upstream_id in stop.frame_ids
-        return (stop.frame_ids.index(upstream_id) or None) if stop and known else None
+        handles.resolve(Kind.FRAME, frame)  # raises StaleHandle
+        shown = frame_of(self._core, frame)
+        return (shown.depth or None) if shown else None
 
     def variables(self, request: ClientRequest) -> None:
         """`variables`: of several ranks' value from here, of one rank's from the rank."""

@@ -293,14 +293,6 @@ Function: TypeAlias = "tuple[str, str]"
 """The path that clients know its file by, and its name."""
 
 
-class _Pointed(NamedTuple):
-    """The frame's rank, and the ranks that are stopped in its function, itself among them."""
-
-    rank: Rank
-    function: Function
-    ranks: list[Rank]
-
-
 class HoverEvaluator(Struct, eq=False):
     """The engine's part that answers `evaluate` with the context `hover`."""
 
@@ -311,31 +303,35 @@ class HoverEvaluator(Struct, eq=False):
 
     def evaluate(self, request: ClientRequest, arguments: EvaluateArguments) -> None:
         """Answer for all ranks in the frame's function, or for the frame's rank alone."""
-        pointed = self._pointed_at(arguments) if is_lookup_text(arguments.expression) else None
-        if pointed is None or len(pointed.ranks) == 1:
+        lookup = is_lookup_text(arguments.expression)
+        shown = frame_of(self._core, arguments.frameId or 0) if lookup else None
+        if shown is None or shown.rank.main is not None:  # stale, or of a worker: in no rank set
             self._inspector.to_owner_or_focus(request)
-        else:
-            self._beside(request, arguments.expression, pointed)
-
-    def _pointed_at(self, arguments: EvaluateArguments) -> _Pointed | None:
-        """Return None for a worker, which is in no rank set, and for a frame that is stale."""
-        shown = frame_of(self._core, arguments.frameId or 0)
-        if shown is None or shown.rank.main is not None:
-            return None
+            return
         rank, frame = shown.rank, (shown.stop.frames or ())[shown.depth]
         function = frame.path, frame.name
         mains = self._core.sorted_mains()
-        beside = [one for one in mains if one is rank or _frame_of(function, one.stop) is not None]
-        return _Pointed(rank, function, beside)
+        ranks = [one for one in mains if one is rank or _frame_of(function, one.stop) is not None]
+        if len(ranks) == 1:
+            self._inspector.to_owner_or_focus(request)
+        else:
+            self._beside(request, arguments.expression, rank, function, ranks)
 
-    def _beside(self, request: ClientRequest, expression: str, pointed: _Pointed) -> None:
+    def _beside(
+        self,
+        request: ClientRequest,
+        expression: str,
+        rank: Rank,
+        function: Function,
+        ranks: list[Rank],
+    ) -> None:
         own: list[Body] = []
         everywhere: list[Answers] = []
         problems: list[str] = []
 
         def finish(_: frozenset[str]) -> None:
             if own:
-                body = self._values.beside(pointed.rank.rank_id, own[0], everywhere[0])
+                body = self._values.beside(rank.rank_id, own[0], everywhere[0])
                 to_clients.respond(self._core, request, body)
             else:
                 to_clients.pass_failure(self._core, request, problems[0])
@@ -355,8 +351,8 @@ class HoverEvaluator(Struct, eq=False):
 
         self._inspector.to_owner(request.inner(answered))
         text = summarised(self._core.injected["tensor_summary"], expression)
-        depth = partial(_frame_of, pointed.function)
-        self._fan_out.evaluate(pointed.ranks, text, told, OTHERS_TIMEOUT_S, depth=depth)
+        depth = partial(_frame_of, function)
+        self._fan_out.evaluate(ranks, text, told, OTHERS_TIMEOUT_S, depth=depth)
 
 
 def _frame_of(function: Function, stop: Stop | None) -> int | None:

@@ -23,6 +23,7 @@ from dap_mux.engine.state.rank import Rank
 from dap_mux.engine.values.fan_out import Text
 from dap_mux.engine.values.replies import Answer, Answers
 from dap_mux.pure.errors import UsageError
+from dap_mux.pure.grouping import grouped
 from dap_mux.pure.rank_sets import RankId
 from dap_mux.pure.remote import MAX_PARSED_CHARS, is_expression
 
@@ -193,10 +194,7 @@ class Displays:
     ) -> None:
         """Evaluate all that is shown in these ranks; give `then` what has changed, as text."""
         of_client = self._shown.get(invocation.client, {})
-        texts: dict[str, list[Rank]] = {}
-        for rank in ranks:
-            for text in of_client.get(rank.rank_id, {}):
-                texts.setdefault(text, []).append(rank)
+        texts = grouped((text, rank) for rank in ranks for text in of_client.get(rank.rank_id, ()))
         lines: dict[RankId, list[str]] = {}
 
         def done(_: frozenset[str]) -> None:

@@ -123,7 +123,7 @@ class RankEvents(Struct, eq=False):
         if any(isinstance(item, dict) and item.get("internal") for item in sockets):
             self._lifecycle.handshake.adapter_is_ready(rank)
         if self._core.single:  # each of many says it, and no client needs to know
-            self._pass_on(rank, "debugpySockets", body)
+            self.pass_on(rank, "debugpySockets", body)
 
     def served(self, rank: Rank, body: Body) -> None:
         """`dapMuxServed`: the rank has no adapter."""
@@ -208,7 +208,7 @@ class RankEvents(Struct, eq=False):
             if text == "debugpy":
                 data = rest.get("data")
                 rank.debugpy = str(data.get("packageVersion", "")) if isinstance(data, dict) else ""
-            self._pass_on(rank, "output", {"category": category, "output": text, **rest})
+            self.pass_on(rank, "output", {"category": category, "output": text, **rest})
         elif not (text.startswith("dap-mux: ") and READY_MARK in text):
             self._output.add(rank, category, text, rest)
 
@@ -216,21 +216,14 @@ class RankEvents(Struct, eq=False):
         """A breakpoint of ours changed in this rank."""
         self._breakpoints.changed(rank, body.get("breakpoint") or {})
 
-    def module(self, rank: Rank, body: Body) -> None:
-        """Each distinct module once, whichever rank loads it first."""
-        self._once(rank, "module", _identity(body["module"]), body)
-
-    def loaded_source(self, rank: Rank, body: Body) -> None:
-        """Each distinct source once."""
-        self._once(rank, "loadedSource", _identity(body["source"]), body)
-
-    def _once(self, rank: Rank, event: str, path: str, body: Body) -> None:
+    def once(self, rank: Rank, event: str, loaded: Body, body: Body) -> None:
+        """Each distinct module or source once, whichever rank loads it first."""
         if body.get("reason") == "new":
-            seen = hash((event, path))
+            seen = hash((event, str(loaded.get("path") or loaded.get("name"))))
             if seen in self._loaded:
                 return
             self._loaded[seen] = None
-        to_clients.broadcast(self._core, event, self._translated(rank, event, body))
+        self.translated(event, rank, body)
 
     def process(self, rank: Rank, body: Body) -> None:
         """Once, for the job: the first rank's, under the job's name where that is known."""
@@ -264,12 +257,11 @@ class RankEvents(Struct, eq=False):
         """A child process waits for a debugger, wanted or not."""
         self._lifecycle.announced(rank, body)
 
-    def unknown(self, rank: Rank, event: str, body: Body) -> None:
-        """One rank: as it is; more: dropped, and logged."""
-        self._pass_on(rank, event, body)
+    def pass_on(self, rank: Rank, event: str, body: Body) -> None:
+        """One rank: as it is, also while clients configure: debugpy speaks early.
 
-    def _pass_on(self, rank: Rank, event: str, body: Body) -> None:
-        """Pass it on from a single rank, also while clients configure: debugpy speaks early."""
+        More: dropped, and logged.
+        """
         if not self._core.single or rank.main:
             self._core.log(10, "rank", f"dropped event {event!r}", rank)
             return
@@ -286,11 +278,6 @@ def _note_thread(rank: Rank, id: int, *, runs: bool) -> None:
     elif id in threads:
         threads.remove(id)
         rank.connection.program_over = not threads
-
-
-def _identity(loaded: Body) -> str:
-    """Return what a module or a source is known by."""
-    return str(loaded.get("path") or loaded.get("name"))
 
 
 def _job(body: Body, core: SessionState) -> Body:
@@ -359,8 +346,10 @@ WHOLE: Final[Mapping[str, EventHandler | None]] = {
     "thread": RankEvents.thread,
     "output": RankEvents.output,
     "breakpoint": RankEvents.breakpoint,
-    "module": RankEvents.module,
-    "loadedSource": RankEvents.loaded_source,
+    "module": lambda events, rank, body: events.once(rank, "module", body["module"], body),
+    "loadedSource": lambda events, rank, body: events.once(
+        rank, "loadedSource", body["source"], body
+    ),
     "process": RankEvents.process,
     "capabilities": RankEvents.capabilities,
     **{name: _with_our_ids(name) for name in ("progressStart", "progressUpdate", "progressEnd")},
@@ -386,7 +375,7 @@ def dispatch(events: RankEvents, rank: Rank, message: Message) -> None:
         return
     body = event_body(event, message.body)
     if event not in WHOLE:
-        events.unknown(rank, event, body)
+        events.pass_on(rank, event, body)
         return
     handler = WHOLE[event]
     if handler is not None:

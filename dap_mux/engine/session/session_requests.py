@@ -26,6 +26,7 @@ from dap_mux.engine.stops.client_events import ClientEvents
 from dap_mux.engine.stops.control import Control
 from dap_mux.engine.values.meshes import Meshes
 from dap_mux.pure.errors import UsageError
+from dap_mux.pure.grouping import grouped
 from dap_mux.pure.protocol.messages import Body
 from dap_mux.pure.protocol.rank_messages import ActorTold
 from dap_mux.pure.protocol.types import (
@@ -47,10 +48,7 @@ _WHO: Final = {"rank", "worker", "group"}  # in every entry of the event `ranks`
 
 def _folded(news: Iterable[Body]) -> list[Body]:
     """Make one entry of those that differ in nothing but the rank: its `rank` is a list."""
-    entries: dict[str, list[Body]] = {}
-    for each in news:
-        rest = {key: value for key, value in each.items() if key != "rank"}
-        entries.setdefault(repr(rest), []).append(each)
+    entries = grouped((repr({**each, "rank": None}), each) for each in news)
     return [
         equal[0] if len(equal) == 1 else {**equal[0], "rank": [each["rank"] for each in equal]}
         for equal in entries.values()
