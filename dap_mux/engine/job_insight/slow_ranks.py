@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
@@ -32,7 +31,6 @@ LOOKS_S: Final = (4.5, 4.5, 12.0)
 class PaceAnswer(InForm, frozen=True):
     """What a rank has seen; empty while its look is under way."""
 
-    begun: bool = False
     pace: Pace | None = None
 
 
@@ -40,7 +38,7 @@ class PaceAnswer(InForm, frozen=True):
 class _PaceLook:
     """One look at some ranks under way; `absent`: why others tell nothing."""
 
-    then: Final[Callable[[], None]]
+    request: Final[ClientRequest]
     paces: dict[RankId, Pace] = field(default_factory=dict)
     absent: dict[RankId, str] = field(default_factory=dict)
     asked: int = 0
@@ -53,57 +51,46 @@ class SlowRanks(Struct, eq=False):
 
     def look(self, request: ClientRequest, ranks: list[Rank]) -> None:
         """Have each rank watch itself for some seconds, and answer by what all have seen."""
-        look = _PaceLook(lambda: self._answer(request, look))
-        asked = []
+        look = _PaceLook(request)
         for rank in ranks:
             if not rank.phase.live:
                 look.absent[rank.rank_id] = rank.absence
-            elif rank.main is None:
-                asked.append(rank)
-                if rank.stopped:
-                    look.absent[rank.rank_id] = "is stopped in the debugger"
-
-        def begun(results: dict[DebuggeeId, Result[PaceAnswer]]) -> None:
-            self._wait(look, [rank for rank in asked if self._has_answered(look, rank, results)])
-
-        ask_evidence(self._core, asked, BEGIN, PaceAnswer, begun)
-
-    @staticmethod
-    def _has_answered(
-        look: _PaceLook, rank: Rank, results: dict[DebuggeeId, Result[PaceAnswer]]
-    ) -> bool:
-        told, reply = results[rank.id]
-        if told is None:
-            look.absent[rank.rank_id] = reply.problem
-        return told is not None
+            elif rank.main is None and rank.stopped:
+                look.absent[rank.rank_id] = "is stopped in the debugger"
+        self._ask(look, [rank for rank in ranks if rank.phase.live and rank.main is None], BEGIN)
 
     def _wait(self, look: _PaceLook, ranks: list[Rank]) -> None:
         if not ranks or look.asked == len(LOOKS_S):
             look.absent.update({rank.rank_id: "still looks" for rank in ranks})
-            look.then()
+            self._answer(look)
             return
-        self._core.after(LOOKS_S[look.asked], lambda: self._ask(look, ranks))
+        self._core.after(LOOKS_S[look.asked], lambda: self._ask(look, ranks, TOLD))
         look.asked += 1
 
-    def _ask(self, look: _PaceLook, ranks: list[Rank]) -> None:
+    def _ask(self, look: _PaceLook, ranks: list[Rank], value: str) -> None:
+        """Ask them for what they have seen, and wait for those that still look."""
+
         def told(results: dict[DebuggeeId, Result[PaceAnswer]]) -> None:
             left = []
             for rank in live:
-                pace = results[rank.id][0]
-                if self._has_answered(look, rank, results) and pace is not None:
-                    if pace.pace is None:
-                        left.append(rank)
-                    else:
-                        look.paces[rank.rank_id] = pace.pace
+                answer, reply = results[rank.id]
+                if answer is None:
+                    look.absent[rank.rank_id] = reply.problem
+                elif answer.pace is None:
+                    left.append(rank)
+                else:
+                    look.paces[rank.rank_id] = answer.pace
             self._wait(look, left)
 
         live = [rank for rank in ranks if rank.phase.live]
         look.absent.update({rank.rank_id: rank.absence for rank in ranks if not rank.phase.live})
-        ask_evidence(self._core, live, TOLD, PaceAnswer, told)
+        ask_evidence(self._core, live, value, PaceAnswer, told)
 
-    def _answer(self, request: ClientRequest, look: _PaceLook) -> None:
+    def _answer(self, look: _PaceLook) -> None:
         label = partial(named, self._core)
         verdict, numbers = judge(look.paces)
         body = answer(verdict, label)
         body["evidence"] += [f"rank {label([rank])} {why}" for rank, why in look.absent.items()]
-        to_clients.respond(self._core, request, {**body, **({"slow": numbers} if numbers else {})})
+        if numbers:
+            body["slow"] = numbers
+        to_clients.respond(self._core, look.request, body)

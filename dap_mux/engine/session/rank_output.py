@@ -102,15 +102,11 @@ Folded: TypeAlias = "tuple[Body, Ranks]"
 Label: TypeAlias = "Callable[[Iterable[DebuggeeId]], str]"
 
 
-class _Unfinished(NamedTuple):
-    """The last text shown, if it lacked a newline; without ranks, none can continue it."""
-
-    ranks: Ranks
-    category: str
-
-
 class _BodyKey(NamedTuple):
-    """Neighbours that go out as one body share this; `alone` keeps a line to itself."""
+    """Neighbours that go out as one body share this; `alone` keeps a line to itself.
+
+    Also that of the last text shown, if it lacked a newline; without ranks, none can continue it.
+    """
 
     ranks: Ranks
     category: str
@@ -122,7 +118,7 @@ class OutputBodies:
 
     def __init__(self, label: Label) -> None:
         self._prefix = lru_cache(1024)(lambda ranks: f"[{label(ranks)}] ")
-        self._unfinished: _Unfinished | None = None
+        self._unfinished: _BodyKey | None = None
 
     def close(self, rank: DebuggeeId) -> None:
         """The rank is gone: nothing continues a line that it left unfinished."""
@@ -151,7 +147,7 @@ class OutputBodies:
         yield _body(run.category, line.text, line.rest or {}), run.ranks
 
     def _text(self, text: str, run: _BodyKey, *, final: bool) -> Iterator[Folded]:
-        if self._unfinished == run[:2]:
+        if self._unfinished is not None and self._unfinished[:2] == run[:2]:
             first, newline, more = text.partition("\n")
             shown = first + newline + self._prefixed(more, run.ranks)
         else:
@@ -167,7 +163,7 @@ class OutputBodies:
 
     def _note(self, text: str, run: _BodyKey) -> None:
         if text:
-            self._unfinished = None if text.endswith("\n") else _Unfinished(run.ranks, run.category)
+            self._unfinished = None if text.endswith("\n") else run
 
     def _prefixed(self, text: str, ranks: Ranks) -> str:
         if not text:
