@@ -40,7 +40,6 @@ class FileNews(Struct, frozen=True):
 
     kind: str
     path: str
-    host: str = ""
     fit: Fit | None = None
     instead: bool = False
 
@@ -148,9 +147,8 @@ class Files:
         self._here: set[int] = set()
         self._local: Recent[str, str] = Recent(MAX_FILES)
         self._compared: Recent[str, str] = Recent(MAX_FILES)
-        # The ranks that have breakpoints in a file, and whether they lack it; those that lack any.
-        self._having: dict[str, dict[RankId, bool]] = {}
-        self._lacking: dict[str, set[RankId]] = {}
+        self._having: dict[str, set[RankId]] = {}  # the ranks that have breakpoints in a file
+        self._lacking: set[tuple[RankId, str]] = set()  # and of these, who lacks it
         self._attach_timer: int | None = None
         self._found: dict[RankId, Recent[str, Found | None]] = {}
         self._open: dict[str, int] = {}  # how many ranks have not answered about a path
@@ -207,23 +205,16 @@ class Files:
         id = rank.rank_id
         if rank.main:
             return  # a worker has its rank's files
-        if path in self._lacking or missing:
-            self._note_lacking(id, path, missing=missing)
+        if missing:
+            self._lacking.add((id, path))
+        else:
+            self._lacking.discard((id, path))
         if told:
-            self._having.setdefault(path, {})[id] = missing
+            self._having.setdefault(path, set()).add(id)
             if missing or path in self._compared:
                 self._look(rank, path, missing=missing)
         elif path in self._having:
-            self._having[path].pop(id, None)
-
-    def _note_lacking(self, id: RankId, path: str, *, missing: bool) -> None:
-        lacking = self._lacking.setdefault(path, set())
-        if missing:
-            lacking.add(id)
-        else:
-            lacking.discard(id)
-        if not lacking:
-            del self._lacking[path]
+            self._having[path].discard(id)
 
     def live(self, rank: Rank) -> None:
         """A rank is attached; ask ranks only when others that attach now are done."""
@@ -236,7 +227,7 @@ class Files:
         self._attach_timer = None
         having = [(id, path) for path, ranks in self._having.items() for id in ranks]
         for id, path in sorted(having):
-            self._look(self._core.ranks[id], path, missing=self._having[path][id])
+            self._look(self._core.ranks[id], path, missing=(id, path) in self._lacking)
 
     def _look(self, rank: Rank, path: str, *, missing: bool) -> None:
         if path in self._found.get(rank.rank_id, ()) or not rank.phase.live:
@@ -324,16 +315,15 @@ class Files:
             near = [each for each in near if each[1] == digest]
         fit = fitting(path, digest, near, paths.root_of(path))
         kind = MISSING if missing else DIFFERS
-        return FileNews(kind, remote, host_of(rank), *(fit or ()))
+        return FileNews(kind, remote, *(fit or ()))
 
     def forget(self, rank: Rank) -> None:
         """Forget a rank whose connection is gone: the next one may lead to another process."""
         if rank.main:
             return
-        for ranks in self._having.values():
-            ranks.pop(rank.rank_id, None)
-        for path in list(self._lacking):
-            self._note_lacking(rank.rank_id, path, missing=False)
+        for path, ranks in self._having.items():
+            ranks.discard(rank.rank_id)
+            self._lacking.discard((rank.rank_id, path))
         self._found.pop(rank.rank_id, None)
         self._core.folders.pop(rank.rank_id, None)
 
