@@ -254,9 +254,9 @@ class Engine(Parts):
             inputs.LinkUp: self._link_up,
             inputs.LinkDown: self._link_down,
             inputs.ProcessSeen: lambda event: lifecycle.processes.seen(event.token, event.alive),
-            inputs.ProcessesRead: self._processes_read,
-            inputs.LocalHash: self.files.answered,
-            inputs.LocalText: self.code_texts.read,
+            inputs.ProcessesRead: self.core.shell_answered,
+            inputs.LocalHash: self.core.shell_answered,
+            inputs.LocalText: self.core.shell_answered,
             inputs.JobEnded: lambda event: self.session_end.job_ended(event.code),
             inputs.JobRestarted: self._job_restarted,
             inputs.RanksFound: self._ranks_found,
@@ -294,9 +294,6 @@ class Engine(Parts):
         rank = self.core.links.get(event.link)
         if rank is not None:
             self.lifecycle.down(rank, event)
-
-    def _processes_read(self, event: inputs.ProcessesRead) -> None:
-        self.evidence.processes_read(event)
 
     def _recorded(self, event: inputs.Recorded) -> None:
         self.core.recorded = event

@@ -134,7 +134,6 @@ class EvidenceGatherer(Struct, eq=False):
     """The engine's part that looks at what ranks do."""
 
     _core: SessionState
-    _reading: dict[int, Callable[[ProcessesRead], None]] = {}
 
     def gather(
         self,
@@ -160,12 +159,6 @@ class EvidenceGatherer(Struct, eq=False):
 
         self.gather(live, SAMPLES, INTERVAL_S, told)
 
-    def processes_read(self, event: ProcessesRead) -> None:
-        """The state of processes has come."""
-        then = self._reading.pop(event.token, None)
-        if then is not None:
-            then(event)
-
     def _look(self, inquiry: _Inquiry) -> None:
         """Take one sample of each rank, from inside and from outside."""
         inquiry.left -= 1
@@ -184,11 +177,8 @@ class EvidenceGatherer(Struct, eq=False):
                 inquiry.processes.setdefault(identity, []).append(process)
             join.arrive("outside")
 
-        token = self._core.number()
-        self._reading[token] = read
-        self._core.out.append(
-            ReadProcesses(token, tuple(filter(None, map(_process_of, inquiry.ranks))))
-        )
+        processes = tuple(filter(None, map(_process_of, inquiry.ranks)))
+        self._core.ask_shell(lambda token: ReadProcesses(token, processes), read)
         asked = (
             rank for rank in inquiry.ranks if rank.phase.live and rank.id not in inquiry.problems
         )

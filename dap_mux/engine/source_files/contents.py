@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from msgspec import Raw, Struct, field
@@ -218,7 +219,6 @@ class CodeTexts:
         self._core = core
         self._files = files
         files.code_found.add(self.found)
-        self._reading: dict[int, str] = {}
         self._waiting: dict[str, set[DebuggeeId]] = {}  # the ranks that a text is read for
 
     def found(self, rank: Rank, path: str) -> None:
@@ -229,18 +229,12 @@ class CodeTexts:
         client = next(filter(self._files.are_here, self._core.controllers()), None)
         if client is not None:
             self._waiting[path] = {rank.id}
-            self._read(client, path)
+            local = local_path(client, path)
+            self._core.ask_shell(
+                lambda token: ReadLocal(token, client.id, local), partial(self._read, path)
+            )
 
-    def _read(self, client: Client, path: str) -> None:
-        token = self._core.number()
-        self._reading[token] = path
-        self._core.out.append(ReadLocal(token, client.id, local_path(client, path)))
-
-    def read(self, event: LocalText) -> None:
-        """Take a text from the shell."""
-        path = self._reading.pop(event.token, None)
-        if path is None:
-            return
+    def _read(self, path: str, event: LocalText) -> None:
         for id in sorted(self._waiting.pop(path, ())):
             rank = self._core.ranks.get(id)
             if event.text and rank is not None and rank.phase.live:

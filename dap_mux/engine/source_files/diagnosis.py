@@ -143,7 +143,6 @@ class Files:
         self._core = core
         self.changed: Listeners[[str]] = Listeners()
         self.code_found: Listeners[[Rank, str]] = Listeners()  # of files that a rank lacks
-        self._asked: dict[int, tuple[Client, OnDigests]] = {}
         self._here: set[int] = set()
         self._local: Recent[str, str] = Recent(MAX_FILES)
         self._compared: Recent[str, str] = Recent(MAX_FILES)
@@ -162,20 +161,17 @@ class Files:
 
     def find(self, client: Client, paths: tuple[str, ...], then: OnDigests) -> None:
         """Get the digests of a client's files; `then` is not called for a remote client."""
-        token = self._core.number()
-        self._asked[token] = client, then
-        self._core.out.append(HashLocal(token, client.id, paths))
 
-    def answered(self, event: LocalHash) -> None:
-        """Take digests from the shell. One file found proves that a client's files are here."""
-        client, then = self._asked.pop(event.token, (None, None))
-        if client is None or then is None or client.id not in self._core.clients:
-            return
-        if any(event.digests.values()):
-            self._here.add(client.id)
-        if client.id in self._here:
-            self._local.update(event.digests)
-            then(event.digests)
+        def answered(event: LocalHash) -> None:
+            if client.id not in self._core.clients:
+                return
+            if any(event.digests.values()):  # one file found proves that a client's are here
+                self._here.add(client.id)
+            if client.id in self._here:
+                self._local.update(event.digests)
+                then(event.digests)
+
+        self._core.ask_shell(lambda token: HashLocal(token, client.id, paths), answered)
 
     def known(self, paths: tuple[str, ...]) -> dict[str, str] | None:
         """Return the digests of files, None unless all of them are known."""

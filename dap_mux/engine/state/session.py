@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, ParamSpec, TypeAlias
 
 from msgspec import Raw, Struct
 
-from dap_mux.engine.inputs import Recorded, Settings
+from dap_mux.engine.inputs import LocalHash, LocalText, ProcessesRead, Recorded, Settings
 from dap_mux.engine.outputs import CancelDeadline, Log, Output, SetDeadline, ToRanks
 from dap_mux.engine.state.client import Client, ClientRequest
 from dap_mux.engine.state.handles import Handles
@@ -88,6 +88,7 @@ class SessionState:
         self.cause: ClientRequest | None = None  # the request that is being handled
         self.postponed: list[Postponed] = []
         self._timers: dict[int, tuple[Callable[[], None], ClientRequest | None]] = {}
+        self._shell_asked: dict[int, Callable[[Any], None]] = {}
         self.faults = 0
         self._numbers = 0
         self._seq = 0
@@ -161,6 +162,18 @@ class SessionState:
         then, self.cause = self._timers.pop(token, (None, None))
         if then:
             then()
+
+    def ask_shell(self, question: Callable[[int], Output], then: Callable[[Any], None]) -> None:
+        """Put out a question, given its number; `then` takes the input that answers it."""
+        token = self.number()
+        self._shell_asked[token] = then
+        self.out.append(question(token))
+
+    def shell_answered(self, event: LocalHash | LocalText | ProcessesRead) -> None:
+        """The shell has answered; what is not awaited is dropped."""
+        then = self._shell_asked.pop(event.token, None)
+        if then:
+            then(event)
 
     @property
     def deadlines(self) -> int:
