@@ -109,6 +109,11 @@ class InjectedSources:
     def __getitem__(self, module: str) -> str:
         return self.all[module]
 
+    @lru_cache(maxsize=8)  # noqa: B019
+    def bundle(self, *modules: str) -> Bundle:
+        """Return these modules as a bundle; the first is run first."""
+        return Bundle(modules[0], {name: self.all[name] for name in modules})
+
 
 def call(source: str, function: str, *arguments: str) -> str:
     """Return an expression: a function of a module, called in a rank.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property, partial
+from functools import partial
 from typing import Annotated, Any, Final, NamedTuple, TypeAlias
 
 from msgspec import Meta, Struct, field
@@ -34,7 +34,7 @@ from dap_mux.pure.protocol.validation import typed
 from dap_mux.pure.rank_sets import RankId
 from dap_mux.pure.rank_sets.world import DebuggeeId
 from dap_mux.pure.rank_values import MORE, in_short
-from dap_mux.pure.remote import PYTHON, Bundle
+from dap_mux.pure.remote import PYTHON
 
 TIMEOUT_S: Final = 0.2
 MAX_FRAMES: Final = 64  # whose variables somebody has looked at last
@@ -84,7 +84,7 @@ class _Question(Struct, eq=False):
 # a frame for the first time in a stop. A step is never kept waiting for it: the answer goes out
 # without it after 200 ms, a rank that still owes the last one is not asked again, and while one
 # question is under way there is no other. The rank looks at types of its own libraries only.
-class AcrossRanks(Struct, eq=False, dict=True):
+class AcrossRanks(Struct, eq=False):
     """The engine's part that answers `scopes` and, for local variables, `variables`."""
 
     _core: SessionState
@@ -95,11 +95,6 @@ class AcrossRanks(Struct, eq=False, dict=True):
     _has_code: dict[DebuggeeId, Connection] = {}
     _owes: dict[DebuggeeId, int] = {}
     _busy: bool = False
-
-    @cached_property
-    def _bundle(self) -> Bundle:
-        modules = ("local_values", "tensor_summary")
-        return Bundle("local_values", {name: self._core.injected[name] for name in modules})
 
     def scopes(self, request: ClientRequest) -> None:
         """`scopes`: notes which of the references is that of the local variables."""
@@ -182,7 +177,8 @@ class AcrossRanks(Struct, eq=False, dict=True):
         self._busy = True
         scope = f"{PYTHON}.globals()"  # debugpy evaluates in globals that have the frame's names
         value = f"own['local_values'](own['sent'], {names!r}, {scope})"
-        texts = {True: self._bundle.ask(value), False: self._bundle.bring(value)}
+        bundle = self._core.injected.bundle("local_values", "tensor_summary")
+        texts = {True: bundle.ask(value), False: bundle.bring(value)}
         sent = partial(self._sent, reference, cast, ranks)
         self._fan_out.evaluate(
             ranks,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cached_property, partial
+from functools import partial
 from typing import Annotated, Final
 
 import msgspec
@@ -24,7 +24,7 @@ from dap_mux.pure.protocol.rank_messages import read_text
 from dap_mux.pure.protocol.types import ArrayArguments
 from dap_mux.pure.protocol.validation import typed
 from dap_mux.pure.rank_sets import RankId
-from dap_mux.pure.remote import Bundle, is_expression
+from dap_mux.pure.remote import is_expression
 
 MAX_CELLS: Final = 256  # in each direction: `dap_mux.rank.injected.array_view`
 MAX_TOTAL: Final = MAX_CELLS**2  # of all ranks side by side, one row of cells each
@@ -95,36 +95,30 @@ class ArrayTold(Struct):
 
 # One rank is asked once. Several are asked for their shapes first, since of a tensor that is the
 # same in many ranks one copy is enough: 64 ranks would send 64 MB for one picture.
-class Arrays(Struct, eq=False, dict=True):
+class Arrays(Struct, eq=False):
     """The engine's part that answers `array`."""
 
     _core: SessionState
     _fan_out: FanOutEvaluator
     _meshes: Meshes
 
-    @cached_property
-    def bundle(self) -> Bundle:
-        """The modules that do the work in a rank."""
-        modules = ("array_view", "tensor_summary")
-        return Bundle("array_view", {name: self._core.injected[name] for name in modules})
-
     def array(self, request: ClientRequest) -> None:
         """`array`: the cells of a tensor or array, reduced in the ranks that have it."""
         arguments = typed(request.arguments, ArrayArguments)
         if not is_expression(arguments.expression.replace("$", "_")):
             raise UsageError("array: write one expression whose value is a tensor or an array")
+
+        def look(ranks: list[Rank]) -> None:
+            _Look(self._core, self._fan_out, request, ranks, arguments).start()
+
         if arguments.ranks:
-            self._meshes.choose(request, arguments.ranks, lambda ranks: self._look(request, ranks))
+            self._meshes.choose(request, arguments.ranks, look)
             return
         stopped = (rank for rank in self._core.sorted_mains() if rank.stop)
         rank = focused(self._core, request.client) or next(stopped, None)
         if rank is None:
             raise UsageError("no rank is stopped: its arrays cannot be seen")
-        self._look(request, [rank])
-
-    def _look(self, request: ClientRequest, ranks: list[Rank]) -> None:
-        arguments = typed(request.arguments, ArrayArguments)
-        _Look(self._core, self._fan_out, self.bundle, request, ranks, arguments).start()
+        look([rank])
 
 
 class _Look(Struct, eq=False):
@@ -132,7 +126,6 @@ class _Look(Struct, eq=False):
 
     _core: SessionState
     _fan_out: FanOutEvaluator
-    _bundle: Bundle
     _request: ClientRequest
     _ranks: list[Rank]
     _arguments: ArrayArguments
@@ -160,7 +153,7 @@ class _Look(Struct, eq=False):
             "width": each if self._lines else MAX_CELLS,
             "cells": cells,
         }
-        code = self._bundle.bring(VALUE)
+        code = self._core.injected.bundle("array_view", "tensor_summary").bring(VALUE)
         text = f"(lambda value, asked: {code})(({arguments.expression}\n), {asked!r})"
         self._fan_out.evaluate(
             ranks,

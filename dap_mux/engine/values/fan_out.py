@@ -187,19 +187,18 @@ class Compare(Struct, eq=False):
         arguments = typed(request.arguments, CompareArguments)
         said = arguments.tolerance
         tolerance = said if isinstance(said, Tolerance) else Tolerance(said)
-        asked: list[Rank] = []
 
-        def answered(answers: Answers) -> None:
+        def answered(ranks: list[Rank], answers: Answers) -> None:
             body = body_of(self._core, answers, tolerance)
             if arguments.history:
                 key = arguments.expression, arguments.ranks
-                body["history"] = self._kept(key, asked, self._entry(request, answers, body))
+                body["history"] = self._kept(key, ranks, self._entry(request, answers, body))
             to_clients.respond(self._core, request, body)
 
         def chosen(ranks: list[Rank]) -> None:
-            asked.extend(ranks)
+            then = partial(answered, ranks)
             text = summarised(self._core.injected["tensor_summary"], arguments.expression)
-            self._fan_out.evaluate(ranks, text, answered, arguments.timeout, depth=arguments.frame)
+            self._fan_out.evaluate(ranks, text, then, arguments.timeout, depth=arguments.frame)
 
         self._meshes.choose(request, arguments.ranks, chosen)
 
