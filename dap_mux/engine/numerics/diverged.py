@@ -169,19 +169,15 @@ class DivergedStops(Struct, eq=False):
         self, group: str, suspect: Suspect, results: dict[DebuggeeId, Result[Looked]]
     ) -> None:
         self._asked.discard(group)
-        said = {id[:2]: each for id, (each, _) in results.items() if each is not None}
-        looked = {number: each for (_, number), each in said.items()}
+        looked = {id[1]: each for id, (each, _) in results.items() if each is not None}
         lines = {number: each.lines for number, each in looked.items() if each.lines}
         job = self._jobs.setdefault(group, LiveReplicas())
         found = job.judge(suspect, lines) if len(lines) > 1 else None
-        ahead = max(
-            (each.at - suspect.told[number].step for number, each in looked.items()
-             if number in suspect.told), default=0,
-        )  # fmt: skip
         if found is None:
             self._go_on(group, {}, "")
         else:
-            ahead = max(ahead, 0)
+            known = [number for number in looked if number in suspect.told]
+            ahead = max([0, *(looked[each].at - suspect.told[each].step for each in known)])
             text = self._text(group, found)
             stops = {number: each.step + ahead for number, each in suspect.told.items()}
             self._go_on(group, stops, text, found)

@@ -108,17 +108,12 @@ def tell_places(
             groups.setdefault(frame, []).append(rank)
     for frame, members in groups.items():
         told = partial(_told, collector, frame, members, more or {})
-        known = _line_text(members[0])
-        if known is not None:
-            told(known)
+        stop = members[0].stop
+        if stop and stop.selected == 0 and stop.line_text is not None:
+            told(stop.line_text)
             continue
         text, heard = invocation.view("line_text", frame.line), partial(_heard, told)
         invocation.fan_out.evaluate(members[:1], text, heard, LINE_TIMEOUT, raw=True)
-
-
-def _line_text(rank: Rank) -> str | None:
-    """Return the text of the selected frame's line, where the stop has told it."""
-    return rank.stop.line_text if rank.stop and rank.stop.selected == 0 else None
 
 
 def _heard(told: Callable[[str], None], answers: Answers) -> None:

@@ -328,13 +328,9 @@ def _with_our_ids(event: str) -> EventHandler:
     return lambda events, rank, body: events.translated(event, rank, body)
 
 
-def _stopped(events: RankEvents, rank: Rank, body: Raw) -> None:
-    events.stopped(rank, *stopped_body(body))
-
-
 # Frequent events: a thousand ranks may send them at once, so only the fields in use are decoded.
 READ_AT_ONCE: Final[Mapping[str, Callable[[RankEvents, Rank, Raw], None]]] = {
-    "stopped": _stopped,
+    "stopped": lambda events, rank, body: events.stopped(rank, *stopped_body(body)),
     "dapMuxHeld": lambda events, rank, body: events.held(rank, read(body, Held)),
     "dapMuxStep": lambda events, rank, body: events.step_told.tell(rank, read(body, StepTold)),
 }

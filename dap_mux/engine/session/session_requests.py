@@ -295,7 +295,9 @@ class SessionRequests(Struct, eq=False):
     def view(self, request: ClientRequest) -> None:
         """`view`: how ranks appear as threads; may change in mid-session."""
         value = _asked(request)
-        before, self._core.view = self._core.view, _word(value, VIEWS, "view", self._core.view)
+        if value is not None and value not in VIEWS:
+            raise UsageError(f"view must be one of {', '.join(VIEWS)}, not {value!r}")
+        before, self._core.view = self._core.view, value or self._core.view
         to_clients.respond(self._core, request, {"value": self._core.view})
         if self._core.view != before:
             for client in self._core.controllers():
@@ -323,14 +325,6 @@ def _asked(request: ClientRequest) -> str | None:
     value = typed(request.arguments, ValueArguments).value
     if value is not None and request.client.role == "observer":
         raise UsageError(f"an observer may query the {request.command}, but not change it")
-    return value
-
-
-def _word(value: str | None, allowed: tuple[str, ...], name: str, now: str) -> str:
-    if value is None:
-        return now
-    if value not in allowed:
-        raise UsageError(f"{name} must be one of {', '.join(allowed)}, not {value!r}")
     return value
 
 

@@ -161,23 +161,20 @@ class Inspector(Struct, eq=False):
         def translate(kind: Kind, id: Id) -> Id:
             if kind is Kind.SOURCE and self._sources.owns(id):
                 return 0  # a path says as much to any rank
-            rank, upstream_id = self._upstream(request, kind, id)
-            owners.append(rank)
+            if kind is Kind.THREAD:
+                members, thread = self._view.resolve(request.client, id)
+                owners.append(members[0])
+                return thread
+            owner, upstream_id = self._core.handles.resolve(kind, id)
+            owners.append(self._core.ranks[owner])
             if kind is Kind.FRAME and request.command in EXPLICIT:
-                _looked_at(request.client, rank.id, explicit=True)
+                _looked_at(request.client, owner, explicit=True)
             return upstream_id
 
         arguments = exchange(request.arguments, fields, translate)
         if len(owners) > 1 and any(owner is not owners[0] for owner in owners):
             raise StaleHandle("these ids belong to different ranks")
         return arguments, owners[0] if owners else None
-
-    def _upstream(self, request: ClientRequest, kind: Kind, id: Id) -> tuple[Rank, Id]:
-        if kind is Kind.THREAD:
-            members, thread = self._view.resolve(request.client, id)
-            return members[0], thread
-        rank, upstream_id = self._core.handles.resolve(kind, id)
-        return self._core.ranks[rank], upstream_id
 
     def _ask(self, request: ClientRequest, rank: Rank, arguments: Raw) -> None:
         command = request.command
@@ -230,10 +227,8 @@ class Inspector(Struct, eq=False):
     def _followed_up(self, request: ClientRequest) -> None:
         """Deliver what follows a stack after it, however late the stack is."""
         if request.command == "stackTrace":
-            self._client_events.stack_answered(request.client, self._row(request))
-
-    def _row(self, request: ClientRequest) -> int:
-        return typed(request.arguments, ThreadArguments).threadId
+            row = typed(request.arguments, ThreadArguments).threadId
+            self._client_events.stack_answered(request.client, row)
 
     def _pass_body(
         self, request: ClientRequest, rank: Rank, stop: Stop | None, reply: Reply
