@@ -139,17 +139,14 @@ class Parts:
         """`evaluate`, with the debug console's commands."""
         from dap_mux.engine.debug_console.console import Console
         from dap_mux.engine.debug_console.evaluate import Evaluation
-        from dap_mux.engine.debug_console.merged_values import HoverEvaluator, RankSetEvaluator
+        from dap_mux.engine.debug_console.merged_values import HoverEvaluator
         from dap_mux.engine.values.across_ranks import AcrossRanks
 
-        core, meshes, fan_out, inspector = self.core, self.meshes, self._fan_out, self.inspector
-        evaluator = RankSetEvaluator(core, fan_out, meshes, self._values)
-        console = Console(
-            core, self.view, meshes, self._values, evaluator, self._requests.on_behalf
-        )
+        core, fan_out, inspector = self.core, self._fan_out, self.inspector
+        console = Console(core, self.view, self.meshes, self._values, self._requests.on_behalf)
         hovers = HoverEvaluator(core, inspector, fan_out, self._values)
         across = AcrossRanks(core, inspector, fan_out)
-        return Evaluation(core, inspector, console.call, self._values, evaluator, hovers, across)
+        return Evaluation(core, inspector, console.call, self._values, hovers, across)
 
     @cached_property
     def completions(self) -> ConsoleCompletions:
@@ -162,7 +159,8 @@ class Parts:
     def _values(self) -> Values:
         from dap_mux.engine.debug_console.merged_values import AggregateVariables, Values
 
-        return Values(self.core, AggregateVariables(self.core))
+        trees = AggregateVariables(self.core)
+        return Values(self.core, self._fan_out, self.meshes, trees)
 
     @cached_property
     def _fan_out(self) -> FanOutEvaluator:

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple, TypeAlias
 from msgspec import Struct
 
 from dap_mux.engine.debug_console.evaluate import Asked, Call, read
-from dap_mux.engine.debug_console.merged_values import RankSetEvaluator, Values
+from dap_mux.engine.debug_console.merged_values import Values
 from dap_mux.engine.messages import to_clients
 from dap_mux.engine.messages.to_ranks import Join
 from dap_mux.engine.state.client import ClientRequest
@@ -55,7 +55,6 @@ class Console(Struct, eq=False):
     _view: View
     _meshes: Meshes
     _values: Values
-    _evaluator: RankSetEvaluator
     _on_behalf: OnBehalf
 
     def call(self, request: ClientRequest, call: Call) -> None:
@@ -124,7 +123,7 @@ class Console(Struct, eq=False):
             raise UsageError(f"compare what? {COMMANDS['compare'].usage}")
         meant = read(rest, "")
         asked = meant if isinstance(meant, Asked) else Asked("all", rest)
-        self._evaluator.evaluate(request, asked.ranks, asked.expression, tolerance)
+        self._values.evaluate(request, asked.ranks, asked.expression, tolerance)
 
     def focus(self, request: ClientRequest, rest: str) -> None:
         if rest:

@@ -12,12 +12,7 @@ from typing import Final, NamedTuple
 
 from msgspec import Struct
 
-from dap_mux.engine.debug_console.merged_values import (
-    HOVER,
-    HoverEvaluator,
-    RankSetEvaluator,
-    Values,
-)
+from dap_mux.engine.debug_console.merged_values import HOVER, HoverEvaluator, Values
 from dap_mux.engine.messages import to_clients
 from dap_mux.engine.state.client import ClientRequest
 from dap_mux.engine.state.selection import focused
@@ -103,7 +98,6 @@ class Evaluation(Struct, eq=False):
     _inspector: Inspector
     _call: Callable[[ClientRequest, Call], None]  # carries out a command (`Console.call`)
     _values: Values
-    _evaluator: RankSetEvaluator
     _hovers: HoverEvaluator
     across_ranks: AcrossRanks
 
@@ -120,7 +114,7 @@ class Evaluation(Struct, eq=False):
                 self._inspector.to_owner_or_focus(request)
         elif isinstance(meant, Asked):
             depth = self._depth(arguments)
-            self._evaluator.evaluate(request, meant.ranks, meant.expression, depth=depth)
+            self._values.evaluate(request, meant.ranks, meant.expression, depth=depth)
         else:
             self._call(request, meant)
 

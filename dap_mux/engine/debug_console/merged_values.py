@@ -119,10 +119,34 @@ MAX_BESIDE: Final = 120  # longer values leave no room for those of other ranks
 
 
 class Values(Struct, eq=False):
-    """Makes the body of `evaluate` from answers."""
+    """The engine's part that makes one value, the body of `evaluate`, from answers of many ranks.
+
+    It asks them for `evaluate` and `%compare`.
+    """
 
     _core: SessionState
+    _fan_out: FanOutEvaluator
+    _meshes: Meshes
     trees: AggregateVariables
+
+    def evaluate(
+        self,
+        request: ClientRequest,
+        ranks: str,
+        expression: str,
+        tolerance: Tolerance = EXACT,
+        depth: int | None = None,
+    ) -> None:
+        """Evaluate in these ranks, and answer the request with one value for all of them."""
+
+        def answered(answers: Answers) -> None:
+            to_clients.respond(self._core, request, self.body(answers, tolerance))
+
+        def chosen(found: list[Rank]) -> None:
+            text = summarised(self._core.injected["tensor_summary"], expression)
+            self._fan_out.evaluate(found, text, answered, depth=depth)
+
+        self._meshes.choose(request, ranks, chosen)
 
     def body(self, answers: Answers, tolerance: Tolerance = EXACT) -> Body:
         """Return a value that unfolds: a child for each distinct value, named by its ranks."""
@@ -202,7 +226,7 @@ class Values(Struct, eq=False):
     def _rest(self, rank: RankId, answers: Answers) -> Body:
         answer = answers.values[rank]
         reference = handle_of(self._core, rank, answer)
-        return {"variablesReference": reference, **({"type": answer.type} if answer.type else {})}
+        return _known({"variablesReference": reference, "type": answer.type})
 
     def _fold(self, ranks: Iterable[RankId]) -> str:
         return named(self._core, ranks)
@@ -255,36 +279,6 @@ def _known(result: Body) -> Body:
 # The others are those that are stopped in the same function, each in its innermost frame of it.
 # They are asked for lookups only and have 300 ms, because code of the user may run there: a
 # `__repr__`.
-
-# One expression in a set of ranks, answered as the one value that a debug console shows.
-
-
-class RankSetEvaluator(Struct, eq=False):
-    """The engine's part that evaluates in several ranks for `evaluate` and `%compare`."""
-
-    _core: SessionState
-    _fan_out: FanOutEvaluator
-    _meshes: Meshes
-    _values: Values
-
-    def evaluate(
-        self,
-        request: ClientRequest,
-        ranks: str,
-        expression: str,
-        tolerance: Tolerance = EXACT,
-        depth: int | None = None,
-    ) -> None:
-        """Evaluate in these ranks, and answer the request with one value for all of them."""
-
-        def answered(answers: Answers) -> None:
-            to_clients.respond(self._core, request, self._values.body(answers, tolerance))
-
-        def chosen(found: list[Rank]) -> None:
-            text = summarised(self._core.injected["tensor_summary"], expression)
-            self._fan_out.evaluate(found, text, answered, depth=depth)
-
-        self._meshes.choose(request, ranks, chosen)
 
 
 HOVER: Final = "hover"

@@ -30,7 +30,6 @@ from dap_mux.engine.values.meshes import Meshes
 from dap_mux.engine.values.replies import Answers, handle_of
 from dap_mux.pure.errors import UsageError
 from dap_mux.pure.insight.compare import folded
-from dap_mux.pure.protocol.messages import Body
 from dap_mux.pure.protocol.types import CastArguments
 from dap_mux.pure.protocol.validation import typed
 
@@ -91,15 +90,12 @@ class Cast(Struct, eq=False, dict=True):
             to_clients.refuse(self._core, request, str(error))
 
     def _answer(self, request: ClientRequest, answers: Answers) -> None:
-        to_clients.respond(self._core, request, body_of(self._core, answers))
-
-
-def body_of(core: SessionState, answers: Answers) -> Body:
-    """Return the body of `cast`: equal answers folded, most ranks first."""
-    label = partial(named, core)
-    values = {id: (answer.value, answer.type) for id, answer in answers.values.items()}
-    body = folded(
-        values, answers.errors, label, lambda rank: handle_of(core, rank, answers.values[rank])
-    )
-    answered = answers.in_main & answers.values.keys()
-    return {**body, "missing": label(answers.missing), "inMain": label(answered)}
+        """Equal answers are folded, most ranks first."""
+        core, label = self._core, partial(named, self._core)
+        values = {id: (answer.value, answer.type) for id, answer in answers.values.items()}
+        body = folded(
+            values, answers.errors, label, lambda rank: handle_of(core, rank, answers.values[rank])
+        )
+        answered = answers.in_main & answers.values.keys()
+        body |= {"missing": label(answers.missing), "inMain": label(answered)}
+        to_clients.respond(core, request, body)
