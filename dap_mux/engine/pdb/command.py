@@ -39,15 +39,12 @@ INSTEAD: Final = {
     "debug": "use `s`, or set a breakpoint in the called function",
     "alias": "type it out; to name a set of ranks, use the request `groups`",
     "unalias": "aliases are not supported",
-    "retval": 'attach with "showReturnValue": true and look at the locals',
+    "retval rv": 'attach with "showReturnValue": true and look at the locals',
     "exceptions": "`p __exception__` shows the one that a rank has stopped at",
-    "run": "use the request `restart`, where the session owns the job",
-    "q": "use the console's `quit`, or the request `release` to let ranks go",
+    "run restart": "use the request `restart`, where the session owns the job",
+    "q quit exit EOF": "use the console's `quit`, or the request `release` to let ranks go",
 }
-INSTEAD_OF: Final = {
-    **{name: name for name in INSTEAD}, "rv": "retval", "restart": "run",
-    "quit": "q", "exit": "q", "EOF": "q",
-}  # fmt: skip
+INSTEAD_OF: Final = {name: text for names, text in INSTEAD.items() for name in names.split()}
 
 FILE_LINE: Final = re.compile(r"(?P<file>.+):\s*(?P<line>\d+)")
 _COMMAND: Final = re.compile(r"(?P<command>[A-Za-z]+)(?:\s+(?P<argument>.*))?\Z", re.DOTALL)
@@ -74,8 +71,7 @@ def read(text: str) -> Parsed:
         return Parsed("", text)  # `n = 3` is Python, and so is `c.clear()`
     command = match["command"]
     if command in INSTEAD_OF:
-        name = INSTEAD_OF[command]
-        raise UsageError(f"{command!r} cannot be cast: {INSTEAD[name]}")
+        raise UsageError(f"{command!r} cannot be cast: {INSTEAD_OF[command]}")
     return Parsed(COMMANDS[command], argument) if command in COMMANDS else Parsed("", text)
 
 

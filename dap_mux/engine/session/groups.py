@@ -120,7 +120,7 @@ class Actors(Struct, eq=False):
             self._edits.reselect()
         for rank, _ in told:
             if rank.link is not None:
-                self._confirm(rank)
+                let_know(self._core, rank, TAKEN)
 
     def _note(self, rank: Rank, said: ActorTold) -> list[RankId]:
         """Take note of the names that an actor gives a rank; return those that are news."""
@@ -144,7 +144,9 @@ class Actors(Struct, eq=False):
         other = self._core.mains.get(self._core.aliases.get(name, name))
         return other is not None and other is not rank and other.phase is not Phase.GONE
 
-    def _confirm(self, rank: Rank) -> None:
-        if len(rank.connection.pending) < MAX_QUESTIONS:
-            arguments: Body = {"expression": TAKEN, "context": "watch"}
-            to_ranks.ask(self._core, rank, "evaluate", arguments, lambda _: None)
+
+def let_know(core: SessionState, rank: Rank, expression: str) -> None:
+    """Have a rank evaluate this, unless it owes too many answers."""
+    if len(rank.connection.pending) < MAX_QUESTIONS:
+        arguments: Body = {"expression": expression, "context": "watch"}
+        to_ranks.ask(core, rank, "evaluate", arguments, lambda _: None)

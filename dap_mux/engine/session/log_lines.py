@@ -44,7 +44,6 @@ class Line(Struct):
     rest: Body | None = None  # other fields of the body: such a line neither folds nor merges
     plain: bool = False  # shown as it came, without a prefix
     final: bool = False  # its rank is gone: nothing continues it
-    size: int = 0  # of `rest`, about
     place: LogPlace | None = None  # of a logpoint: such a line folds, and does not merge
     outlier: bool = False
 

@@ -14,7 +14,7 @@ from dap_mux.engine.messages.requests import Capabilities, offers_of
 from dap_mux.engine.outputs import ToRank
 from dap_mux.engine.ranks.lifecycle import Lifecycle
 from dap_mux.engine.ranks.patching import PROGRAM_OVER, confirmation
-from dap_mux.engine.session.groups import ACTOR, MAX_QUESTIONS
+from dap_mux.engine.session.groups import ACTOR, MAX_QUESTIONS, let_know
 from dap_mux.engine.session.rank_output import RankOutput
 from dap_mux.engine.state.client import thread
 from dap_mux.engine.state.handles import Recent
@@ -131,10 +131,7 @@ class RankEvents(Struct, eq=False):
 
     def marked(self, rank: Rank, body: Body) -> None:
         """`dapMuxMark`: the rank sends more output once it knows that this much has come."""
-        count = read_data(body, Marked).bytes
-        if len(rank.connection.pending) < MAX_QUESTIONS:
-            arguments: Body = {"expression": confirmation(count), "context": "watch"}
-            to_ranks.ask(self._core, rank, "evaluate", arguments, lambda reply: None)
+        let_know(self._core, rank, confirmation(read_data(body, Marked).bytes))
 
     def thread(self, rank: Rank, body: Body) -> None:
         """A Python thread of the rank came or went; rows of their own only where all are shown."""

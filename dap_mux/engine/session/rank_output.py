@@ -74,7 +74,8 @@ class LineQueue:
     def _append(self, line: Line) -> None:
         place = len(self.lines)
         self.lines.append(line)
-        self.held += len(line.text) + line.size + LINE_COST + _RANK_COST * len(line.ranks)
+        rest = len(str(line.rest)) if line.rest else 0
+        self.held += len(line.text) + rest + LINE_COST + _RANK_COST * len(line.ranks)
         if line.folds:
             key = (line.category, line.text, line.place)
             self._places.setdefault(key, []).append(place)
@@ -235,10 +236,8 @@ class OutputFolder:
         """
         if self.plain or any(body_rest.values()):
             self._complete((rank, category))
-            size = len(str(body_rest)) if body_rest else 0
-            line = Line([rank], category, text, body_rest, self.plain, size=size)
-            line.place = None if self.plain else place_of(body_rest)
-            self._queue.add(line)
+            place = None if self.plain else place_of(body_rest)
+            self._queue.add(Line([rank], category, text, body_rest, self.plain, place=place))
         elif text:
             self._join((rank, category), text)
 
