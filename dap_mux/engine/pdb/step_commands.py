@@ -59,7 +59,7 @@ class StepCommands(Struct, eq=False):
     stop_waiters: StopWaiters
     control: Control
     edits: BreakpointEdits
-    _displays: Displays
+    displays: Displays
 
     @property
     def commands(self) -> Mapping[str, Run]:
@@ -172,12 +172,6 @@ class StepCommands(Struct, eq=False):
         if not invocation.argument.isdecimal():
             raise UsageError(f"'j' takes a line number, not {invocation.argument!r}")
         _Moving(self, invocation).jump(int(invocation.argument))
-
-    def tell(self, invocation: Invocation, collector: ReplyCollector, ranks: list[Rank]) -> None:
-        """Answer with the places of these ranks, and what they display."""
-        if ranks:
-            told = partial(tell_places, invocation, collector, ranks)
-            self._displays.look(invocation, ranks, LINE_TIMEOUT, told)
 
 
 def _resumable(invocation: Invocation, collector: ReplyCollector) -> list[Rank]:
@@ -294,4 +288,6 @@ class _Moving:
         """Tell where those stand who have arrived since, with what they display."""
         arrived, self._arrived = self._arrived, []
         ranks = [rank for rank in arrived if self.collector.awaits(rank.rank_id)]
-        self._steps.tell(self._invocation, self.collector, ranks)
+        if ranks:
+            told = partial(tell_places, self._invocation, self.collector, ranks)
+            self._steps.displays.look(self._invocation, ranks, LINE_TIMEOUT, told)

@@ -87,13 +87,10 @@ class Others(Struct, frozen=True):
         if len(self.hosts) == 1:
             return ""
         several = "s" if len(ranks) > 1 else ""
-        named = f"rank{several} {fold(ranks, self.default_group)}"
-        return f" on {named}{self._where(ranks)}"
-
-    def _where(self, ranks: list[RankId]) -> str:
+        named = f" on rank{several} {fold(ranks, self.default_group)}"
         if len(set(self.hosts.values())) == 1:
-            return ""
-        return f" ({', '.join(sorted({self.hosts[rank] for rank in ranks}))})"
+            return named
+        return f"{named} ({', '.join(sorted({self.hosts[rank] for rank in ranks}))})"
 
     def limits(self, ranks: list[RankId]) -> dict[str, object]:
         """Return the keys that limit an entry to these ranks, as few as possible."""

@@ -94,7 +94,6 @@ class AcrossRanks(Struct, eq=False):
     _casts: Recent[int, _Question] = field(default_factory=lambda: Recent(MAX_FRAMES))
     _has_code: dict[DebuggeeId, Connection] = {}
     _owes: dict[DebuggeeId, int] = {}
-    _busy: bool = False
 
     def scopes(self, request: ClientRequest) -> None:
         """`scopes`: notes which of the references is that of the local variables."""
@@ -166,7 +165,8 @@ class AcrossRanks(Struct, eq=False):
         if cast is not None and cast.values is None:
             cast.waiting.append(then)
             return
-        ranks = self._beside(shown) if cast is None and not self._busy else []
+        busy = any(one.values is None for one in self._casts.values())
+        ranks = self._beside(shown) if cast is None and not busy else []
         simple = sorted(filter(_is_simple, rows), key=_is_exact)
         most = max(MIN_NAMES, MAX_VALUES // max(1, len(ranks)))
         names = [row["name"] for row in simple[: min(most, MAX_NAMES)]]
@@ -174,7 +174,6 @@ class AcrossRanks(Struct, eq=False):
             then((cast.values or {}) if cast else {})
             return
         cast = self._casts[reference] = _Question([then])
-        self._busy = True
         scope = f"{PYTHON}.globals()"  # debugpy evaluates in globals that have the frame's names
         value = f"own['local_values'](own['sent'], {names!r}, {scope})"
         bundle = self._core.injected.bundle("local_values", "tensor_summary")
@@ -203,7 +202,6 @@ class AcrossRanks(Struct, eq=False):
 
     def _sent(self, reference: int, cast: _Question, ranks: list[Rank], answers: Answers) -> None:
         """Ranks have answered, or the time is up; then the next request asks once more."""
-        self._busy = False
         if answers.missing:
             self._casts.pop(reference, None)
         values = cast.values = {}
