@@ -121,7 +121,7 @@ class Engine(Parts):
         )
         events = self.client_events
         stops = Stops(core, events, self.output, self.barriers, UserThreads(core, events))
-        self.control = Control(core, self.view, events, self.lifecycle.request, stops)
+        self.control = Control(core, self.view, events, stops)
 
     def _add_clients(self) -> None:
         core = self.core

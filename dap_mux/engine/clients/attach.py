@@ -198,7 +198,7 @@ class ClientAttach(Struct, eq=False):
             raise
 
     def _enter(self, client: Client) -> None:
-        joins, before = self._lifecycle.request.wanted, client.translation
+        joins, before = self._core.flow.wanted, client.translation
         if joins:
             self._translation.join(client)
         else:

@@ -7,7 +7,7 @@ is down, its deadline passed). A reply that comes later than that is dropped.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
-from functools import partial
+from functools import lru_cache, partial
 from typing import Final, Generic, TypeAlias, TypeVar
 
 from msgspec import Raw
@@ -17,7 +17,7 @@ from dap_mux.engine.outputs import ToRank
 from dap_mux.engine.state.rank import Connection, Pending, Rank, Reply
 from dap_mux.engine.state.session import Broadcast, SessionState
 from dap_mux.pure.errors import PeerFault
-from dap_mux.pure.protocol.messages import Body, Message, Request, encode
+from dap_mux.pure.protocol.messages import Body, Message, Request, encode, raw
 from dap_mux.pure.protocol.rank_messages import MALFORMED, Evaluated, read, read_text
 from dap_mux.pure.rank_sets.world import DebuggeeId
 
@@ -177,7 +177,7 @@ def evaluate(
     decode: Callable[[str], T],
     then: OnAnswer[T],
 ) -> None:
-    """Evaluate an expression of ours; `then` gets what `decode` makes of its result, as above."""
+    """Evaluate one of ours, without a frame; `then` gets what `decode` makes of its result."""
 
     def evaluated(said: Evaluated | None, reply: Reply) -> None:
         if said is None:
@@ -190,8 +190,13 @@ def evaluate(
         else:
             then(value, reply)
 
-    arguments: Body = {"expression": expression, "context": "watch"}
-    ask_for(core, rank, "evaluate", arguments, Evaluated, evaluated)
+    ask_for(core, rank, "evaluate", _watched(expression), Evaluated, evaluated)
+
+
+@lru_cache(maxsize=8)
+def _watched(expression: str) -> Raw:
+    """Return the arguments; the patches are of 20 KB, and the same for most ranks."""
+    return raw({"expression": expression, "context": "watch"})
 
 
 def malformed(core: SessionState, rank: Rank, command: str, error: PeerFault) -> Reply:

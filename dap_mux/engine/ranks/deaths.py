@@ -10,7 +10,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from dap_mux.engine.outputs import Tell
-from dap_mux.engine.ranks.patching import AttachRequest
 from dap_mux.engine.state.phases import Phase
 from dap_mux.engine.state.rank import Rank, Stop
 from dap_mux.engine.state.session import SessionState
@@ -126,7 +125,6 @@ class Subprocesses(Struct, eq=False):
     """The children that ranks have announced, and their numbers as workers."""
 
     _core: SessionState
-    _request: AttachRequest
     _children: dict[tuple[RankId, int], Rank] = {}
 
     def __iter__(self) -> Iterator[Rank]:
@@ -159,7 +157,7 @@ class Subprocesses(Struct, eq=False):
         """Whether a child is to be debugged, or only to run on."""
         main = child.main
         here = main is not None and main.phase.linked and not main.phase.leaving
-        return self._request.wanted and self._request.debugs_children and here
+        return self._core.flow.wanted and self._core.flow.debugs_children and here
 
     def adopt(self, child: Rank) -> None:
         """From now on it is a worker; the first free number is its own as long as it lives."""

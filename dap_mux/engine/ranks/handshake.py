@@ -17,9 +17,6 @@ from dap_mux.engine.ranks.connector import Connector, Decisions, Watcher, change
 from dap_mux.engine.ranks.patching import (
     IS_TRACKER,
     YES,
-    AttachRequest,
-    Patching,
-    evaluate,
     prints_values,
 )
 from dap_mux.engine.state.path_mappings import arguments_for
@@ -27,7 +24,6 @@ from dap_mux.engine.state.phases import AfterLeaving, Phase, Signal
 from dap_mux.engine.state.rank import Connection, Rank, Reply
 from dap_mux.engine.state.session import SessionState
 from dap_mux.pure.protocol.messages import Body
-from dap_mux.pure.protocol.rank_messages import Evaluated
 
 # Tells ranks that the session is alive: those to which it is connected without an adapter.
 #
@@ -105,10 +101,8 @@ class Handshake(Struct, eq=False):
 
     _core: SessionState
     _connector: Connector
-    _request: AttachRequest
     _outcome: Decisions
     _watcher: Watcher
-    patching: Patching
     _heartbeat: Heartbeat
     _offers: dict[bytes, Body] = {}  # by what ranks have answered to `initialize`
 
@@ -132,7 +126,7 @@ class Handshake(Struct, eq=False):
         By that a rank that accepts connections by itself serves us without an adapter.
         """
         key = self._key_of(rank) if self._core.settings.key else ""
-        about: Body = {"key": key, "children": self._request.debugs_children}
+        about: Body = {"key": key, "children": self._core.flow.debugs_children}
         if silence := self._core.settings.release_after:
             about["silence"] = silence
         told = msgspec.json.encode({"child": rank.endpoint.pid} if rank.main else about)
@@ -200,7 +194,7 @@ class Handshake(Struct, eq=False):
         rank.timer = self._core.after(limit, fail)
 
     def _ask_attach(self, rank: Rank, then: Callable[[Reply], None]) -> None:
-        arguments = arguments_for(self._core, rank, self._request.arguments)
+        arguments = arguments_for(self._core, rank, self._core.flow.arguments)
         arguments = {**arguments, **rank.attach_overrides}
         arguments.setdefault("subProcess", False)
         if self._core.settings.redirect_output:
@@ -227,20 +221,20 @@ class Handshake(Struct, eq=False):
             return
         change_phase(self._core, rank, Signal.INITIALIZED)
         if rank.main:
-            evaluate(self._core, rank, IS_TRACKER, self._examined)
-        self.patching.patch(rank)
+            examined = partial(self._examined, rank)
+            to_ranks.evaluate(self._core, rank, IS_TRACKER, str, examined)
+        patching.patch(self._core, rank)
         if not rank.main:
             self.configure(rank)
 
-    def _examined(self, child: Rank, said: Evaluated | None, reply: Reply) -> None:
+    def _examined(self, child: Rank, said: str | None, reply: Reply) -> None:
         if child.phase is Phase.CONFIGURING:
-            is_tracker = said is not None and said.result == YES
-            self._outcome.examined(child, is_tracker=is_tracker)
+            self._outcome.examined(child, is_tracker=said == YES)
 
     def configure(self, rank: Rank) -> None:
         """The rank takes breakpoints; it runs on once the clients have configured."""
         self._watcher.configuring(rank)
-        if self._core.flow.configured or not self._request.wanted:
+        if self._core.flow.configured or not self._core.flow.wanted:
             self.start(rank)
 
     def start(self, rank: Rank) -> None:
@@ -316,8 +310,8 @@ class Handshake(Struct, eq=False):
                 self._core, rank, "continue", {"threadId": stop.thread}, lambda reply: None
             )
         self._watcher.lost(rank, was_live)
-        if was_live and self._request.debugs_children:  # no client is there for its next child
-            self.patching.free_children(rank)
+        if was_live and self._core.flow.debugs_children:  # no client is there for its next child
+            patching.free_children(self._core, rank)
         if rank.phase is Phase.LEAVING_EARLY:
             self.await_adapter(rank)
         else:

@@ -21,7 +21,6 @@ from dap_mux.engine.ranks.connector import (
 )
 from dap_mux.engine.ranks.deaths import Subprocesses, end_of, reason_of
 from dap_mux.engine.ranks.handshake import Handshake, Heartbeat
-from dap_mux.engine.ranks.patching import AttachRequest, Patching
 from dap_mux.engine.state.phases import AfterLeaving, Phase, Signal
 from dap_mux.engine.state.rank import Lost, Rank
 from dap_mux.engine.state.session import SessionState
@@ -44,11 +43,9 @@ class Lifecycle:
     def __init__(self, core: SessionState, watcher: Watcher) -> None:
         self._core = core
         self._watcher = watcher
-        self.request = request = AttachRequest()
         self._connector = connector = Connector(core, self)
-        patching, heartbeat = Patching(core, request), Heartbeat(core)
-        self.handshake = Handshake(core, connector, request, self, watcher, patching, heartbeat)
-        self.subprocesses = Subprocesses(core, request)
+        self.handshake = Handshake(core, connector, self, watcher, Heartbeat(core))
+        self.subprocesses = Subprocesses(core)
         self.processes = ProcessWatch(core, self)
 
     # Coming
@@ -72,7 +69,7 @@ class Lifecycle:
         back = rank.phase is Phase.GONE and endpoint.ready
         if rank.phase in (Phase.IDLE, Phase.WAITING, Phase.GONE):
             self._way_changed(rank, before)
-        wanted = self.request.wanted or (self.request.left and rank.held_back)
+        wanted = core.flow.wanted or (core.flow.left and rank.held_back)
         if wanted and (rank.phase in (Phase.IDLE, Phase.WAITING) or back):
             self.processes.forget_fate(rank)
             self.connect(rank)
@@ -137,13 +134,13 @@ class Lifecycle:
         """It was left, and its adapter has had its moment: a client may have come meanwhile."""
         asked_for = rank.after_leaving is AfterLeaving.RETURN
         back = rank.phase is Phase.RELEASED and asked_for
-        if self.request.wanted and (rank.phase is Phase.IDLE or back):
+        if self._core.flow.wanted and (rank.phase is Phase.IDLE or back):
             self.connect(rank)
 
     def connect_all(self, arguments: Body) -> None:
         """The first controller attaches: every rank that is not gone is connected."""
-        self.request.wanted, self.request.left = True, False
-        self.request.arguments = arguments
+        flow = self._core.flow
+        flow.wanted, flow.left, flow.arguments = True, False, arguments
         for rank in self._core.sorted_ranks():
             if rank.after_leaving is AfterLeaving.STAY_AWAY:  # one that is being released, too
                 rank.after_leaving = AfterLeaving.RETURN
@@ -155,7 +152,7 @@ class Lifecycle:
 
         One that has not begun is told so in a handshake that goes on, or is made for that alone.
         """
-        self.request.wanted, self.request.left = False, True
+        self._core.flow.wanted, self._core.flow.left = False, True
         for rank in self._core.sorted_ranks():
             if rank.phase is not Phase.RELEASED:
                 self._core.later(partial(self._let_go, rank))
@@ -192,7 +189,7 @@ class Lifecycle:
 
     def attached(self, rank: Rank) -> None:
         """It is live. One that nobody debugs has been let go, and is left politely, too."""
-        if rank.hidden or not self.request.wanted:
+        if rank.hidden or not self._core.flow.wanted:
             self.leave(rank, release=False)
         else:
             self._watcher.live(rank)
@@ -309,7 +306,7 @@ class Lifecycle:
             self.ended(rank)
             return
         self._replaced(rank)
-        if self.request.wanted:
+        if self._core.flow.wanted:
             self.connect(rank)
 
     def ended(self, rank: Rank, reason: str = "") -> None:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from functools import lru_cache, partial
 from typing import Final, TypeAlias
 
-from msgspec import Raw, Struct, field
+from msgspec import Struct
 
 from dap_mux.engine.messages import to_clients, to_ranks
 from dap_mux.engine.state.client import ClientRequest
@@ -16,8 +15,7 @@ from dap_mux.engine.state.phases import Phase
 from dap_mux.engine.state.rank import Rank, Reply
 from dap_mux.engine.state.session import Broadcast, SessionState
 from dap_mux.pure.pathmap import HERE
-from dap_mux.pure.protocol.messages import Body, plain, raw
-from dap_mux.pure.protocol.rank_messages import Evaluated
+from dap_mux.pure.protocol.messages import Body, plain
 from dap_mux.pure.rank_sets.world import DebuggeeId
 from dap_mux.pure.remote import WORKING_FOLDER, InjectedSources, call
 
@@ -75,25 +73,6 @@ _TESTED: Final = ".".join(map(str, TESTED))
 _UPGRADE: Final = f"pip install 'debugpy>={_TESTED}'"
 
 
-# The arguments of the first controller's `attach`, for every rank.
-
-
-class AttachRequest(Struct):
-    """Whether a controller has asked to attach, and with which arguments.
-
-    `left`: the last of them has left, so newcomers wait for nobody.
-    """
-
-    wanted: bool = False
-    left: bool = False
-    arguments: Body = field(default_factory=dict)
-
-    @property
-    def debugs_children(self) -> bool:
-        """Whether processes that ranks start are debugged."""
-        return self.arguments.get("subProcess") is True
-
-
 # The patches, evaluated in every rank in one message before it continues.
 #
 # A message of its own costs each rank 2 ms of CPU while many attach (measured). Frameless evaluates
@@ -136,95 +115,70 @@ def leave_children_alone(injected: InjectedSources) -> str:
 CHILDREN_MAY_WAIT: Final = "child processes may wait for the debugger"
 
 
-class Patching(Struct, eq=False):
-    """Sends the patches, and says what their failure means."""
+def patch(core: SessionState, rank: Rank) -> None:
+    """Evaluate all that the rank is to have before it runs on."""
+    if warning := old(rank.debugpy):
+        core.warn("rank", warning, rank)
+    if prints_values(rank.debugpy):  # one after the other: two threads may take one each
+        answering = answer_without_frame(core.injected)
+        to_ranks.evaluate(core, rank, answering, str, partial(_patch, core, rank))
+    else:
+        _patch(core, rank)
 
-    _core: SessionState
-    _request: AttachRequest
 
-    def patch(self, rank: Rank) -> None:
-        """Evaluate all that the rank is to have before it runs on."""
-        if warning := old(rank.debugpy):
-            self._core.warn("rank", warning, rank)
-        if prints_values(rank.debugpy):  # one after the other: two threads may take one each
-            answering = answer_without_frame(self._core.injected)
-            evaluate(self._core, rank, answering, self._patch)
-        else:
-            self._patch(rank)
+def _patch(core: SessionState, rank: Rank, *_: object) -> None:
+    """Without a way to answer they are made too, but nobody hears of it."""
+    if rank.link is None:
+        return
+    patched = partial(_patched, core, rank)
+    to_ranks.evaluate(core, rank, _patches_for(core, rank), str, patched)
+    if not rank.main and any(remote == HERE for _, remote in paths_of(core, rank).roots):
+        to_ranks.evaluate(core, rank, WORKING_FOLDER, str, partial(_located, core, rank))
 
-    def _patch(self, rank: Rank, *_: object) -> None:
-        """Without a way to answer they are made too, but nobody hears of it."""
-        if rank.link is None:
-            return
-        evaluate(self._core, rank, self._patches_for(rank), self._patched)
-        if not rank.main and any(remote == HERE for _, remote in paths_of(self._core, rank).roots):
-            evaluate(self._core, rank, WORKING_FOLDER, self._located)
 
-    def free_children(self, rank: Rank) -> None:
-        """A rank that is left starts children that no longer wait for a debugger."""
-        expression = leave_children_alone(self._core.injected)
-        evaluate(self._core, rank, expression, self._children_freed)
+def free_children(core: SessionState, rank: Rank) -> None:
+    """A rank that is left starts children that no longer wait for a debugger."""
+    expression = leave_children_alone(core.injected)
+    to_ranks.evaluate(core, rank, expression, str, partial(_children_freed, core, rank))
 
-    def _patches_for(self, rank: Rank) -> str:
-        debug_children = self._request.debugs_children
-        if debug_children and rank.endpoint.dials:  # a child has no way to prove the token
-            self._core.warn(
-                "rank", "its child processes run undebugged, because it dials out", rank
-            )
-            debug_children = False
-        threads = self._core.rows_of(rank) == "user"
-        return attach_expression(
-            self._core.injected, debug_children=debug_children, user_threads=threads
+
+def _patches_for(core: SessionState, rank: Rank) -> str:
+    debug_children = core.flow.debugs_children
+    if debug_children and rank.endpoint.dials:  # a child has no way to prove the token
+        core.warn("rank", "its child processes run undebugged, because it dials out", rank)
+        debug_children = False
+    threads = core.rows_of(rank) == "user"
+    return attach_expression(core.injected, debug_children=debug_children, user_threads=threads)
+
+
+def _patched(core: SessionState, rank: Rank, said: str | None, reply: Reply) -> None:
+    """Verified by what the socket itself says; where it fails the rank just stays slow.
+
+    Of a connection that has ended meanwhile the loss is told, and the next one is asked again.
+    """
+    if said is None and rank.link is None:
+        return
+    no_delay, children, rank.process = f"{said or ''}  ".split(" ", 2)
+    rank.process = rank.process.strip()
+    rank.patched = no_delay == YES
+    if not rank.patched:
+        core.warn("rank", "TCP_NODELAY could not be set: each request takes 44 ms longer", rank)
+    if children != YES:
+        what = (
+            "child processes may go undebugged" if core.flow.debugs_children else CHILDREN_MAY_WAIT
         )
-
-    def _patched(self, rank: Rank, said: Evaluated | None, reply: Reply) -> None:
-        """Verified by what the socket itself says; where it fails the rank just stays slow.
-
-        Of a connection that has ended meanwhile the loss is told, and the next one is asked again.
-        """
-        if said is None and rank.link is None:
-            return
-        told = said.result if said else ""
-        no_delay, children, rank.process = f"{told}  ".split(" ", 2)
-        rank.process = rank.process.strip()
-        rank.patched = no_delay == YES
-        if not rank.patched:
-            self._core.warn(
-                "rank", "TCP_NODELAY could not be set: each request takes 44 ms longer", rank
-            )
-        if children != YES:
-            what = (
-                "child processes may go undebugged"
-                if self._request.debugs_children
-                else CHILDREN_MAY_WAIT
-            )
-            self._core.warn("rank", what if said else f"{what}: {reply.problem}", rank)
-
-    def _children_freed(self, rank: Rank, said: Evaluated | None, reply: Reply) -> None:
-        if said is None:
-            self._core.warn("rank", CHILDREN_MAY_WAIT, rank)
-
-    def _located(self, rank: Rank, said: Evaluated | None, reply: Reply) -> None:
-        """Where the rank runs, which is what a `remoteRoot` of "." means."""
-        if said and said.result:
-            self._core.folders[rank.rank_id] = said.result
+        core.warn("rank", what if said is not None else f"{what}: {reply.problem}", rank)
 
 
-def evaluate(
-    core: SessionState,
-    rank: Rank,
-    expression: str,
-    then: Callable[[Rank, Evaluated | None, Reply], None],
-) -> None:
-    """Evaluate an expression of ours without a frame; `then` is told what the rank answers."""
-    arguments = _watched(expression)
-    to_ranks.ask_for(core, rank, "evaluate", arguments, Evaluated, partial(then, rank))
+def _children_freed(core: SessionState, rank: Rank, said: str | None, _: Reply) -> None:
+    if said is None:
+        core.warn("rank", CHILDREN_MAY_WAIT, rank)
 
 
-@lru_cache(maxsize=8)
-def _watched(expression: str) -> Raw:
-    """Return the arguments, which are of 20 KB and the same for most ranks."""
-    return raw({"expression": expression, "context": "watch"})
+def _located(core: SessionState, rank: Rank, said: str | None, _: Reply) -> None:
+    """Where the rank runs, which is what a `remoteRoot` of "." means."""
+    if said:
+        core.folders[rank.rank_id] = said
 
 
 # debugpy's `setDebuggerProperty`: how every rank's debugger behaves, those to come included.

@@ -62,7 +62,7 @@ class SessionEnd(Struct, eq=False):
                 self._wait(min(settings.lingers, MAX_WAIT_S), self._nobody_came)
         elif self._ending():
             self._wait(MAX_WAIT_S, self._still_ends)  # what it does at its end is work, too
-        elif settings.owns_job or ranks or self._lifecycle.request.wanted or flow.job_over:
+        elif settings.owns_job or ranks or self._core.flow.wanted or flow.job_over:
             self._end()  # else nobody has said yet who the ranks are
 
     def job_ended(self, code: int | None) -> None:
@@ -81,7 +81,7 @@ class SessionEnd(Struct, eq=False):
             return
         self._core.log(logging.INFO, "session", f"shutting down: {reason}")
         self._core.flow.ended = True
-        self._lifecycle.request.wanted = False
+        self._core.flow.wanted = False
         for rank in self._core.sorted_ranks():
             self._lifecycle.leave(rank, release=False)
         self._leave.say_goodbye()

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Generic, ParamSpec, TypeAlias
 
-from msgspec import Raw, Struct
+from msgspec import Raw, Struct, field
 
 from dap_mux.engine.inputs import LocalHash, LocalText, ProcessesRead, Recorded, Settings
 from dap_mux.engine.outputs import CancelDeadline, Log, Output, SetDeadline, ToRanks
@@ -16,7 +16,7 @@ from dap_mux.engine.state.client import Client, ClientRequest
 from dap_mux.engine.state.handles import Handles
 from dap_mux.engine.state.rank import Connection, Pending, Rank, Stop
 from dap_mux.pure.pathmap import PathMap
-from dap_mux.pure.protocol.messages import Request, encode
+from dap_mux.pure.protocol.messages import Body, Request, encode
 from dap_mux.pure.rank_sets import Mesh, RankId, RankSet, World
 from dap_mux.pure.rank_sets.world import DebuggeeId
 from dap_mux.pure.remote import InjectedSources
@@ -40,6 +40,9 @@ class Broadcast(Struct):
 class Flow(Struct):
     """The progress of the session as a whole."""
 
+    wanted: bool = False  # a controller has asked to attach
+    left: bool = False  # the last of them has left, so newcomers wait for nobody
+    arguments: Body = field(default_factory=dict)  # of the first controller's `attach`, for ranks
     configured: bool = False  # the first controller is configured: ranks may run
     began: bool = False  # the ranks' programs run
     restarting: bool = False  # the old ranks are ending, the new ones have not come
@@ -47,6 +50,11 @@ class Flow(Struct):
     job_code: int | None = None  # of the launcher, once it has ended
     ended: bool = False
     process: dict[str, Any] | None = None  # the job's `process` event, once a rank has sent one
+
+    @property
+    def debugs_children(self) -> bool:
+        """Whether processes that ranks start are debugged."""
+        return self.arguments.get("subProcess") is True
 
 
 MAX_TRACEBACKS: Final = 100  # logged in full: a peer may cause errors without end

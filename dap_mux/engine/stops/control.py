@@ -10,7 +10,6 @@ from msgspec import Struct
 
 from dap_mux.engine.messages import to_clients, to_ranks
 from dap_mux.engine.messages.requests import STEPS_BACK
-from dap_mux.engine.ranks.patching import AttachRequest
 from dap_mux.engine.state.client import Client, ClientRequest
 from dap_mux.engine.state.rank import Deferred, Rank, Reply, StepRun, Stop
 from dap_mux.engine.state.selection import BACKWARDS, class_of, focused, give_focus, targets
@@ -37,7 +36,6 @@ class Control(Struct, eq=False):
     _core: SessionState
     _view: View
     client_events: ClientEvents
-    _attached: AttachRequest
     stops: Stops
     _refusals: dict[str, list[DebuggeeId]] = {}
 
@@ -120,7 +118,7 @@ class Control(Struct, eq=False):
         The step may then wait for one of them for ever. And a rank with a thread that stands may
         be told to continue, which a running one must never be.
         """
-        return self._attached.arguments.get("steppingResumesAllThreads") is False
+        return self._core.flow.arguments.get("steppingResumesAllThreads") is False
 
     # Stopping: `pause`
 
