@@ -12,11 +12,7 @@ from dap_mux.engine.breakpoints.edits import BreakpointEdits
 from dap_mux.engine.breakpoints.merge import Breakpoint
 from dap_mux.engine.breakpoints.sync import Breakpoints
 from dap_mux.engine.clients.attach import ClientAttach
-from dap_mux.engine.clients.client_inputs import (
-    ClientInputs,
-    ClientLeave,
-    TranslationSetup,
-)
+from dap_mux.engine.clients.client_inputs import ClientLeave
 from dap_mux.engine.clients.lease import Lease
 from dap_mux.engine.inputs import Settings
 from dap_mux.engine.job_insight.comm_modes import CommModes
@@ -125,7 +121,7 @@ class Engine(Parts):
 
     def _add_clients(self) -> None:
         core = self.core
-        progress, translation = Progress(core), TranslationSetup(core)
+        progress = Progress(core)
         self.notices = Notices(core)
         self.lease = Lease(core, self.control)
         self.leave = ClientLeave(core, self.lifecycle, self.breakpoints, self.lease)
@@ -137,7 +133,6 @@ class Engine(Parts):
             progress,
             self.leave,
             self.notices,
-            translation,
             self.capabilities,
         )
         self.deaths = Deaths(core, self.notices.notice)
@@ -148,9 +143,8 @@ class Engine(Parts):
     def _add_commands(self) -> None:
         """Those that answer requests beyond the ranks' own (`routes`)."""
         core = self.core
-        self._client_inputs = ClientInputs(core, self.leave)
-        not_introduced = self._client_inputs.not_introduced
-        self._requests = Requests[Parts](core, ROUTES, self, not_introduced, self.lease.acts)
+        turn_away, acts = self.leave.not_introduced, self.lease.acts
+        self._requests = Requests[Parts](core, ROUTES, self, turn_away, acts)
         self.job = JobRestart(core, self.control)
         kinds = {name: route.arguments for name, route in ROUTES.items()}
         sources = Sources(core, self.files)
@@ -238,7 +232,7 @@ class Engine(Parts):
 
     def _handlers(self) -> dict[type, Callable[[Any], None]]:
         """Return what is called with an input of each type."""
-        clients, lifecycle = self._client_inputs, self.lifecycle
+        clients, lifecycle = self.leave, self.lifecycle
         return {
             inputs.LinkSaid: self._link_said,
             inputs.ClientSaid: self._requests.said,

@@ -8,11 +8,11 @@ from msgspec import Struct, structs
 
 from dap_mux.engine import admission
 from dap_mux.engine.breakpoints.sync import Breakpoints
-from dap_mux.engine.clients.client_inputs import ClientLeave, TranslationSetup, is_on_windows
+from dap_mux.engine.clients.client_inputs import ClientLeave, introduce, is_on_windows, join, lead
 from dap_mux.engine.messages import to_clients
 from dap_mux.engine.messages.requests import Capabilities, offer_restart
 from dap_mux.engine.messages.to_clients import Notices, Progress
-from dap_mux.engine.outputs import Admitted, CloseClient, FindRanks
+from dap_mux.engine.outputs import Admitted, FindRanks
 from dap_mux.engine.ranks.lifecycle import Lifecycle
 from dap_mux.engine.state.client import Client, ClientRequest, dialect_of
 from dap_mux.engine.state.path_mappings import mappings_of
@@ -25,8 +25,7 @@ from dap_mux.pure.protocol.validation import BadArguments, typed
 # Attributes that a joining client asks for and does not get, in plain words.
 #
 # One session has one set of attributes for its ranks: those of its first controller. Where the
-# client's files are is its own matter (`TranslationSetup`), and so is what only its editor acts
-# on.
+# client's files are is its own matter (`join`), and so is what only its editor acts on.
 
 # Attributes of one client, or of its editor: they may differ.
 PERSONAL: Final = frozenset(
@@ -106,7 +105,6 @@ class ClientAttach(Struct, eq=False):
     _progress: Progress
     _leave: ClientLeave
     _notices: Notices
-    _translation: TranslationSetup
     _capabilities: Capabilities
     _set_up_by: Body = {}  # the first controller's arguments
     _finding: dict[int, ClientRequest] = {}
@@ -120,7 +118,7 @@ class ClientAttach(Struct, eq=False):
         client.about = typed(request.arguments, InitializeArguments)
         client.dialect = dialect_of(client.about.clientID)
         client.initialized = True
-        self._translation.introduce(client)
+        introduce(client)
         offers = {**self._capabilities.now(), **client.dialect.capabilities}
         to_clients.respond(self._core, request, offers)
 
@@ -146,7 +144,7 @@ class ClientAttach(Struct, eq=False):
         if ours.role == "observer":
             client.role = "observer"
             self._breakpoints.forget(client)
-            self._translation.join(client)
+            join(self._core, client)
             to_clients.respond(self._core, request)
             return
         self._join(request)
@@ -158,8 +156,7 @@ class ClientAttach(Struct, eq=False):
         if problem:
             self._core.warn("client", f"refused client {client.id}: {problem.partition(':')[0]}")
             to_clients.turn_away(self._core, request, problem)
-            self._leave.gone(client)
-            self._core.out.append(CloseClient(client.id))
+            self._leave.hang_up(client)
         elif not client.trusted:
             client.trusted = True
             self._core.out.append(Admitted(client.id))
@@ -200,7 +197,7 @@ class ClientAttach(Struct, eq=False):
     def _enter(self, client: Client) -> None:
         joins, before = self._core.flow.wanted, client.translation
         if joins:
-            self._translation.join(client)
+            join(self._core, client)
         else:
             self._lead(client)
         self._breakpoints.admit(client, before)
@@ -220,7 +217,7 @@ class ClientAttach(Struct, eq=False):
     def _lead(self, client: Client) -> None:
         """The first controller: what it says of the ranks and their files is the session's."""
         before, self._set_up_by = (self._set_up_by, self._core.path_map), client.arguments
-        self._translation.lead(client)
+        lead(self._core, client)
         self._core.comm = str(client.arguments.get("comm", ""))
         assert client.attach is not None
         self._catch(typed(client.attach.arguments, AttachArguments))

@@ -32,11 +32,12 @@ from dap_mux.pure.protocol.validation import typed
 # How a client leaves; the last controller's leaving releases every rank.
 
 RETURN_S: Final = 10.0  # VS Code attaches again within a second, after its tasks have run
+NOT_INTRODUCED: Final = "the first request must be `initialize`"
 NO_TERMINATE: Final = "this session does not own the job; `disconnect` leaves it running"
 
 
 class ClientLeave(Struct, eq=False):
-    """The engine's part that sees clients off."""
+    """The engine's part that sees clients come and go."""
 
     _core: SessionState
     _lifecycle: Lifecycle
@@ -44,6 +45,40 @@ class ClientLeave(Struct, eq=False):
     _lease: Lease
     # who attaches again; until then, or so long
     _awaited: tuple[Client, int] | None = None
+
+    def not_introduced(self, client: Client, message: Message) -> None:
+        """A client has sent something else before `initialize`."""
+        if not client.leaving:
+            seq = message.seq if message.type == "request" else None
+            self._send_away(client, seq, message.command, NOT_INTRODUCED)
+
+    def take(self, event: inputs.OfClient) -> None:
+        """A client's connection has changed."""
+        if isinstance(event, inputs.ClientConnected):
+            client = Client(event.client, trusted=event.trusted, token=event.token)
+            self._core.clients[client.id] = client
+            return
+        known = self._core.clients.get(event.client)
+        if known is None:
+            return
+        match event:
+            case inputs.ClientBabbled():
+                if not known.leaving:
+                    self._send_away(known, event.seq, event.command, event.problem)
+            case inputs.ClientGone():
+                self.gone(known)
+            case inputs.ClientStalled():
+                known.dropped = Dropped()
+            case inputs.ClientReads():
+                to_clients.reads_again(self._core, known)
+            case _:
+                inputs.assert_never(event)
+
+    def _send_away(self, client: Client, seq: int | None, command: str, problem: str) -> None:
+        """Say what was wrong, where there is a request to answer, and hang up."""
+        if seq is not None:
+            to_clients.refuse(self._core, ClientRequest(client, seq, command, NO_RAW), problem)
+        self.hang_up(client)
 
     def disconnect(self, request: ClientRequest) -> None:
         """`disconnect`: answered at once. Ends the job where it is ours and the client says so."""
@@ -55,8 +90,7 @@ class ClientLeave(Struct, eq=False):
         if client.role == "controller":
             to_clients.send_event(self._core, client, "terminated")  # first, as debugpy does
         to_clients.respond(self._core, request, self._farewell(client, returns=returns))
-        self.gone(client, returns=returns)
-        self._core.out.append(CloseClient(client.id))
+        self.hang_up(client, returns=returns)
         if ends:  # after the ranks' `disconnect`
             self._core.later(lambda: self._core.out.append(EndJob()))
 
@@ -108,6 +142,11 @@ class ClientLeave(Struct, eq=False):
             self._core.later(partial(self._lease.left, client))
             self._core.later(self.release_if_alone)
 
+    def hang_up(self, client: Client, *, returns: bool = False) -> None:
+        """End its connection: what becomes of it is known, as `gone` has it."""
+        self.gone(client, returns=returns)
+        self._core.out.append(CloseClient(client.id))
+
     def returned(self) -> None:
         """Drop what was kept for a client that was expected back, attached again or not."""
         if self._awaited is not None:
@@ -149,84 +188,34 @@ def exit_code(core: SessionState) -> int | None:
     return 128 - failed if failed < 0 else failed
 
 
-NOT_INTRODUCED: Final = "the first request must be `initialize`"
-
-
-class ClientInputs(Struct, eq=False):
-    """The engine's part that takes what happens to clients, all but their requests."""
-
-    _core: SessionState
-    _leave: ClientLeave
-
-    def not_introduced(self, client: Client, message: Message) -> None:
-        """A client has sent something else before `initialize`."""
-        if not client.leaving:
-            seq = message.seq if message.type == "request" else None
-            self._send_away(client, seq, message.command, NOT_INTRODUCED)
-
-    def take(self, event: inputs.OfClient) -> None:
-        """A client's connection has changed."""
-        if isinstance(event, inputs.ClientConnected):
-            client = Client(event.client, trusted=event.trusted, token=event.token)
-            self._core.clients[client.id] = client
-            return
-        known = self._core.clients.get(event.client)
-        if known is None:
-            return
-        match event:
-            case inputs.ClientBabbled():
-                if not known.leaving:
-                    self._send_away(known, event.seq, event.command, event.problem)
-            case inputs.ClientGone():
-                self._leave.gone(known)
-            case inputs.ClientStalled():
-                known.dropped = Dropped()
-            case inputs.ClientReads():
-                to_clients.reads_again(self._core, known)
-            case _:
-                inputs.assert_never(event)
-
-    def _send_away(self, client: Client, seq: int | None, command: str, problem: str) -> None:
-        """Say what was wrong, where there is a request to answer, and hang up."""
-        if seq is not None:
-            to_clients.refuse(self._core, ClientRequest(client, seq, command, NO_RAW), problem)
-        self._leave.gone(client)
-        self._core.out.append(CloseClient(client.id))
-
-
 # Gives clients their translation: at `initialize`, and again at `attach`.
 #
 # The session's paths are those of its first controller. A joiner with other local roots is
 # translated: its path to the ranks' by its own `pathMappings`, from there by the session's.
 
 
-class TranslationSetup(Struct, eq=False):
-    """Decides which clients need a translation of lines, columns and paths."""
+def introduce(client: Client) -> None:
+    """`initialize` has told how the client counts."""
+    client.translation = _translation(client.about)
 
-    _core: SessionState
 
-    def introduce(self, client: Client) -> None:
-        """`initialize` has told how the client counts."""
-        client.translation = _translation(client.about, _paths(client.about, windows=False))
+def lead(core: SessionState, client: Client) -> None:
+    """The first controller: its paths are the session's; everybody else's lead to them."""
+    core.path_map = client.path_map
+    for other in core.clients.values():
+        if other.role or other is client:
+            join(core, other)
 
-    def lead(self, client: Client) -> None:
-        """The first controller: its paths are the session's; everybody else's lead to them."""
-        self._core.path_map = client.path_map
-        for other in self._core.clients.values():
-            if other.role or other is client:
-                self.join(other)
 
-    def join(self, client: Client) -> None:
-        """`attach` has told where the client's files are."""
-        session = self._core.path_map
-        own = client.path_map if client.path_map.entries else session  # who says none shares them
-        windows = is_on_windows(client.arguments, own)
-        # On Windows a root may be spelt in many ways: the way there and back makes it one.
-        leads_there = own.entries and (windows or own.entries != session.entries)
-        routes = _RouteTable(self._core, own, session).now if leads_there else no_routes
-        client.translation = _translation(
-            client.about, _paths(client.about, windows=windows, routes=routes)
-        )
+def join(core: SessionState, client: Client) -> None:
+    """`attach` has told where the client's files are."""
+    session = core.path_map
+    own = client.path_map if client.path_map.entries else session  # who says none shares them
+    windows = is_on_windows(client.arguments, own)
+    # On Windows a root may be spelt in many ways: the way there and back makes it one.
+    leads_there = own.entries and (windows or own.entries != session.entries)
+    routes = _RouteTable(core, own, session).now if leads_there else no_routes
+    client.translation = _translation(client.about, windows=windows, routes=routes)
 
 
 def is_on_windows(arguments: Body, path_map: PathMap) -> bool:
@@ -237,20 +226,14 @@ def is_on_windows(arguments: Body, path_map: PathMap) -> bool:
     return any(is_windows(entry.local) for entry in path_map.entries)
 
 
-def _paths(
-    about: InitializeArguments, *, windows: bool, routes: PathRoutes = no_routes
-) -> PathTranslation | None:
-    uri = about.pathFormat == "uri"
-    if not uri and not windows and routes is no_routes:
-        return None
-    return PathTranslation(uri=uri, routes=routes)
-
-
 def _translation(
-    about: InitializeArguments, paths: PathTranslation | None
+    about: InitializeArguments, *, windows: bool = False, routes: PathRoutes = no_routes
 ) -> ClientTranslation | None:
-    if about.linesStartAt1 and about.columnsStartAt1 and paths is None:
+    uri = about.pathFormat == "uri"
+    own_paths = uri or windows or routes is not no_routes
+    if about.linesStartAt1 and about.columnsStartAt1 and not own_paths:
         return None
+    paths = PathTranslation(uri=uri, routes=routes) if own_paths else None
     lines, columns = int(about.linesStartAt1), int(about.columnsStartAt1)
     return ClientTranslation(lines=lines, columns=columns, paths=paths)
 
