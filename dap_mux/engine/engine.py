@@ -9,7 +9,6 @@ from typing import Any, Final
 from dap_mux.engine import inputs
 from dap_mux.engine.barriers.barriers import Barriers
 from dap_mux.engine.breakpoints.edits import BreakpointEdits
-from dap_mux.engine.breakpoints.merge import Breakpoint
 from dap_mux.engine.breakpoints.sync import Breakpoints
 from dap_mux.engine.clients.attach import ClientAttach
 from dap_mux.engine.clients.client_inputs import ClientLeave
@@ -42,7 +41,7 @@ from dap_mux.engine.source_files.contents import CodeTexts, Sources
 from dap_mux.engine.source_files.diagnosis import Files
 from dap_mux.engine.state.client import ClientRequest
 from dap_mux.engine.state.phases import Phase
-from dap_mux.engine.state.rank import BarrierRound, Rank
+from dap_mux.engine.state.rank import Rank
 from dap_mux.engine.state.session import Postponed, RowsChanged, SessionState
 from dap_mux.engine.state.threads import View
 from dap_mux.engine.stops.aggregate import Stops
@@ -156,15 +155,9 @@ class Engine(Parts):
         )
         self.all_breakpoints = AllBreakpoints(core, self.breakpoints, self.edits)
         self._take = self._handlers()
-        self.barriers.complete.add(self._barrier_complete)
-        self.barriers.overdue.add(self._barrier_overdue)
+        self.barriers.complete.add(self.compare_values)
+        self.barriers.overdue.add(self.tell_missing)
         self.partial_moves.due.add(self._move_lasts)
-
-    def _barrier_complete(self, round: BarrierRound, item: Breakpoint, ranks: list[Rank]) -> None:
-        self.differ.decide(round, item, ranks)
-
-    def _barrier_overdue(self, round: BarrierRound, item: Breakpoint) -> None:
-        self.missing_ranks.tell(round, item)
 
     def _move_lasts(self, run: list[Rank], stand: list[Rank], then: OnFound) -> None:
         self.evidence.look_for_held_up(run, stand, then)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from dap_mux.engine.barriers.barriers import Barriers
 from dap_mux.engine.breakpoints.edits import BreakpointEdits
+from dap_mux.engine.breakpoints.merge import Breakpoint
 from dap_mux.engine.breakpoints.sync import Breakpoints
 from dap_mux.engine.clients.attach import ClientAttach
 from dap_mux.engine.clients.client_inputs import ClientLeave
@@ -17,6 +18,7 @@ from dap_mux.engine.messages.requests import STEPS_BACK, Handler, Requests, Rout
 from dap_mux.engine.ranks.patching import DebuggerProperties
 from dap_mux.engine.session.session_end import JobRestart
 from dap_mux.engine.session.session_requests import AllBreakpoints, SessionRequests
+from dap_mux.engine.state.rank import BarrierRound, Rank
 from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.state.threads import View
 from dap_mux.engine.stops.control import Control, StopWaiters
@@ -26,7 +28,6 @@ from dap_mux.pure.protocol import arguments as dap
 from dap_mux.pure.protocol import types as own
 
 if TYPE_CHECKING:
-    from dap_mux.engine.barriers.differ import DifferBreakpoints, MissingRanks
     from dap_mux.engine.debug_console.completions import ConsoleCompletions
     from dap_mux.engine.debug_console.evaluate import Evaluation
     from dap_mux.engine.debug_console.merged_values import Values
@@ -113,19 +114,17 @@ class Parts:
 
         return EvidenceGatherer(self.core)
 
-    @cached_property
-    def missing_ranks(self) -> MissingRanks:
-        """Tells clients who is missing at a barrier."""
-        from dap_mux.engine.barriers.differ import MissingRanks
+    def tell_missing(self, round: BarrierRound, item: Breakpoint) -> None:
+        """Tell clients who is missing at a barrier."""
+        from dap_mux.engine.barriers.differ import tell_missing
 
-        return MissingRanks(self.core)
+        tell_missing(self.core, round, item)
 
-    @cached_property
-    def differ(self) -> DifferBreakpoints:
-        """Compares the ranks at a differ breakpoint."""
-        from dap_mux.engine.barriers.differ import DifferBreakpoints
+    def compare_values(self, round: BarrierRound, item: Breakpoint, ranks: list[Rank]) -> None:
+        """Compare the ranks at a differ breakpoint."""
+        from dap_mux.engine.barriers.differ import compare_values
 
-        return DifferBreakpoints(self.core, self.barriers)
+        compare_values(self.core, self.barriers, round, item, ranks)
 
     @cached_property
     def groups(self) -> Groups:

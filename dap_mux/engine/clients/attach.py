@@ -20,6 +20,7 @@ from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.stops.client_events import ClientEvents
 from dap_mux.pure.protocol.arguments import AttachArguments, InitializeArguments
 from dap_mux.pure.protocol.messages import Body, plain
+from dap_mux.pure.protocol.types import UNAUTHORIZED
 from dap_mux.pure.protocol.validation import BadArguments, typed
 
 # Attributes that a joining client asks for and does not get, in plain words.
@@ -155,7 +156,7 @@ class ClientAttach(Struct, eq=False):
         problem = admission.problem(client.token, token, trusted=client.trusted)
         if problem:
             self._core.warn("client", f"refused client {client.id}: {problem.partition(':')[0]}")
-            to_clients.turn_away(self._core, request, problem)
+            to_clients.refuse(self._core, request, problem, UNAUTHORIZED)
             self._leave.hang_up(client)
         elif not client.trusted:
             client.trusted = True

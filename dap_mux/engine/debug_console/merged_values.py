@@ -328,7 +328,7 @@ class HoverEvaluator(Struct, eq=False):
                 body = self._values.beside(rank.rank_id, own[0], everywhere[0])
                 to_clients.respond(self._core, request, body)
             else:
-                to_clients.pass_failure(self._core, request, problems[0])
+                to_clients.refuse(self._core, request, problems[0], to_clients.RANK_ERROR)
 
         join = Join(self._core, ("own", "everywhere"), finish)
 

@@ -16,7 +16,7 @@ from dap_mux.pure.endpoint import Traits
 from dap_mux.pure.errors import PeerFault, StaleHandle, UsageError
 from dap_mux.pure.protocol.arguments import NoArguments
 from dap_mux.pure.protocol.messages import Body, Message, raw
-from dap_mux.pure.protocol.types import DIVERGED, LOCATED, NOT_FINITE
+from dap_mux.pure.protocol.types import DIVERGED, LOCATED, NOT_FINITE, UNAUTHORIZED
 from dap_mux.pure.protocol.validation import check
 
 Handler: TypeAlias = Callable[[ClientRequest], None]
@@ -73,7 +73,7 @@ class Requests(Struct, Generic[PartsT], eq=False):
 
     def _handle(self, request: ClientRequest) -> None:
         if not request.client.trusted and request.command not in admission.BEFORE:
-            to_clients.turn_away(self._core, request, admission.MISSING)
+            to_clients.refuse(self._core, request, admission.MISSING, UNAUTHORIZED)
             return
         self._core.cause = request
         try:

@@ -13,7 +13,6 @@ from dap_mux.engine.state.rank import Rank
 from dap_mux.engine.state.session import SessionState
 from dap_mux.pure.errors import DapMuxError, PeerFault
 from dap_mux.pure.protocol.messages import Body, Event, Response, encode, plain, raw
-from dap_mux.pure.protocol.types import UNAUTHORIZED
 from dap_mux.pure.rank_sets import fold
 
 OWN_ERROR = 1
@@ -39,22 +38,14 @@ def respond(core: SessionState, request: ClientRequest, body: Raw | Body | None 
     _answer(core, request, body)
 
 
-def refuse(core: SessionState, request: ClientRequest, message: str) -> None:
-    """Answer a request with an error that a person can read."""
-    _fail(core, request, message, OWN_ERROR)
+def refuse(
+    core: SessionState, request: ClientRequest, message: str, error_id: int = OWN_ERROR
+) -> None:
+    """Answer a request with an error that a person can read.
 
-
-def pass_failure(core: SessionState, request: ClientRequest, message: str) -> None:
-    """Answer with a rank's own failure, word for word; DAP wants a body, debugpy sends none."""
-    _fail(core, request, message, RANK_ERROR)
-
-
-def turn_away(core: SessionState, request: ClientRequest, message: str) -> None:
-    """Answer a client that has not shown the token."""
-    _fail(core, request, message, UNAUTHORIZED)
-
-
-def _fail(core: SessionState, request: ClientRequest, message: str, error_id: int) -> None:
+    `RANK_ERROR`: a rank's own, word for word; DAP wants a body, debugpy sends none.
+    `UNAUTHORIZED`: the client has not shown the token.
+    """
     _answer(core, request, {"error": {"id": error_id, "format": message}}, message)
 
 

@@ -176,7 +176,7 @@ class Sources:
 
         def answered(said: SourceText | None, reply: Reply) -> None:
             if said is None or said.content is None:
-                to_clients.pass_failure(self._core, request, reply.problem)
+                to_clients.refuse(self._core, request, reply.problem, to_clients.RANK_ERROR)
                 return
             self._keep(number, said.content)
             self._tell(request, said.content)

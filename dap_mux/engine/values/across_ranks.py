@@ -147,7 +147,7 @@ class AcrossRanks(Struct, eq=False):
 
     def _pass(self, request: ClientRequest, body: Body, problem: str) -> None:
         if problem:
-            to_clients.pass_failure(self._core, request, problem)
+            to_clients.refuse(self._core, request, problem, to_clients.RANK_ERROR)
         else:
             to_clients.respond(self._core, request, body)
 

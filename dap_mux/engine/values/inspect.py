@@ -198,7 +198,9 @@ class Inspector(Struct, eq=False):
             text = f"{self._view.name_of(rank)}: {reply.no_reply_reason}"
             to_clients.refuse(self._core, request, text)
         else:
-            to_clients.pass_failure(self._core, request, without_debugger_frames(reply.message))
+            to_clients.refuse(
+                self._core, request, without_debugger_frames(reply.message), to_clients.RANK_ERROR
+            )
         self._followed_up(request)
 
     def _is_too_late(self, request: ClientRequest, rank: Rank, stop: Stop | None) -> None:
