@@ -19,7 +19,7 @@ from dap_mux.engine.job_insight.library_watch import CollectiveTimeouts, Library
 from dap_mux.engine.job_insight.partial_moves import OnFound, PartialMoves
 from dap_mux.engine.messages import to_clients, to_ranks
 from dap_mux.engine.messages.requests import Capabilities, Requests
-from dap_mux.engine.messages.to_clients import Notices, Progress
+from dap_mux.engine.messages.to_clients import Progress, notice
 from dap_mux.engine.numerics.diverged import DivergedStops
 from dap_mux.engine.numerics.not_finite import NotFiniteStops
 from dap_mux.engine.outputs import CloseLink, Output
@@ -121,7 +121,6 @@ class Engine(Parts):
     def _add_clients(self) -> None:
         core = self.core
         progress = Progress(core)
-        self.notices = Notices(core)
         self.lease = Lease(core, self.control)
         self.leave = ClientLeave(core, self.lifecycle, self.breakpoints, self.lease)
         self.attach = ClientAttach(
@@ -131,12 +130,11 @@ class Engine(Parts):
             self.client_events,
             progress,
             self.leave,
-            self.notices,
             self.capabilities,
         )
-        self.deaths = Deaths(core, self.notices.notice)
+        self.deaths = Deaths(core)
         self.session_end = SessionEnd(
-            core, self.lifecycle, self.leave, self.notices, self.output, progress, self.deaths
+            core, self.lifecycle, self.leave, self.output, progress, self.deaths
         )
 
     def _add_commands(self) -> None:
@@ -248,7 +246,7 @@ class Engine(Parts):
             inputs.JobRestarted: self._job_restarted,
             inputs.RanksFound: self._ranks_found,
             inputs.Listening: self._listening,
-            inputs.Notice: lambda event: self.notices.notice(event.text, lasting=event.lasting),
+            inputs.Notice: lambda event: notice(self.core, event.text, lasting=event.lasting),
             inputs.Recorded: self._recorded,
             inputs.Shutdown: lambda event: self.session_end.shut_down(event.reason),
         }
@@ -284,7 +282,7 @@ class Engine(Parts):
 
     def _recorded(self, event: inputs.Recorded) -> None:
         self.core.recorded = event
-        self.notices.notice(event.title)
+        notice(self.core, event.title)
 
     def _listening(self, event: inputs.Listening) -> None:
         self.core.address = event.address
@@ -292,7 +290,7 @@ class Engine(Parts):
     def _job_restarted(self, event: inputs.JobRestarted) -> None:
         self.core.flow.restarting = False
         if event.problem:
-            self.notices.notice(event.problem)
+            notice(self.core, event.problem)
         self.session_end.consider()
 
     def _ranks_found(self, event: inputs.RanksFound) -> None:

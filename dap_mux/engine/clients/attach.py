@@ -11,7 +11,7 @@ from dap_mux.engine.breakpoints.sync import Breakpoints
 from dap_mux.engine.clients.client_inputs import ClientLeave, introduce, is_on_windows, join, lead
 from dap_mux.engine.messages import to_clients
 from dap_mux.engine.messages.requests import Capabilities, offer_restart
-from dap_mux.engine.messages.to_clients import Notices, Progress
+from dap_mux.engine.messages.to_clients import Progress, notice_to
 from dap_mux.engine.outputs import Admitted, FindRanks
 from dap_mux.engine.ranks.lifecycle import Lifecycle
 from dap_mux.engine.state.client import Client, ClientRequest, dialect_of
@@ -105,7 +105,6 @@ class ClientAttach(Struct, eq=False):
     _client_events: ClientEvents
     _progress: Progress
     _leave: ClientLeave
-    _notices: Notices
     _capabilities: Capabilities
     _set_up_by: Body = {}  # the first controller's arguments
     _finding: dict[int, ClientRequest] = {}
@@ -207,10 +206,11 @@ class ClientAttach(Struct, eq=False):
             self._tell_differences(client)
         if client.path_map.leans and client.path_map.guessed:
             folder = client.path_map.folder
-            self._notices.tell(client, f"pathMappings: the workspace is taken to be {folder}")
-        self._notices.tell_lasting(client)
+            notice_to(self._core, client, f"pathMappings: the workspace is taken to be {folder}")
+        for text in self._core.lasting:
+            notice_to(self._core, client, text)
         if self._core.recorded is not None:
-            self._notices.tell(client, self._core.recorded.title)
+            notice_to(self._core, client, self._core.recorded.title)
             for body in self._core.recorded.output:
                 to_clients.send_event(self._core, client, "output", {**body})
         self._finish_attach(client)

@@ -173,30 +173,20 @@ def readable_size(size: float) -> str:
 # Messages from the session to the users of its clients.
 
 
-class Notices(Struct, eq=False):
-    """The engine's part that tells controllers more than DAP has events for."""
+def notice(core: SessionState, text: str, *, lasting: bool = False) -> None:
+    """Tell every controller, configured or not: why ranks fail may be known that early.
 
-    _core: SessionState
-    _lasting: list[str] = []
+    `lasting`: those that attach later are told as well.
+    """
+    if lasting:
+        core.lasting.append(text)
+    for client in core.attached():
+        notice_to(core, client, text)
 
-    def notice(self, text: str, *, lasting: bool = False) -> None:
-        """Tell every controller, configured or not: why ranks fail may be known that early.
 
-        `lasting`: those that attach later are told as well.
-        """
-        if lasting:
-            self._lasting.append(text)
-        for client in self._core.attached():
-            self.tell(client, text)
-
-    def tell(self, client: Client, text: str) -> None:
-        """Tell one client."""
-        say_to(self._core, client, text, "stderr")
-
-    def tell_lasting(self, client: Client) -> None:
-        """Tell a client that has just attached what was said before."""
-        for text in self._lasting:
-            self.tell(client, text)
+def notice_to(core: SessionState, client: Client, text: str) -> None:
+    """Tell one client more than DAP has events for."""
+    say_to(core, client, text, "stderr")
 
 
 # Tells clients how far attaching many ranks has come, and who is still missing.

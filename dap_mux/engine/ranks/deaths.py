@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import count
 from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from dap_mux.engine.messages.to_clients import notice
 from dap_mux.engine.outputs import Tell
 from dap_mux.engine.state.phases import Phase
 from dap_mux.engine.state.rank import Rank, Stop
@@ -30,7 +31,6 @@ class Deaths(Struct, eq=False):
     """The engine's part that tells of ranks that have died."""
 
     _core: SessionState
-    _notice: Callable[[str], None]
     _untold: dict[str, list[RankId]] = {}
     _timer: int | None = None
 
@@ -57,7 +57,7 @@ class Deaths(Struct, eq=False):
                 continue  # the job has ended well: that is the reason
             who = name_ranks(ranks, self._core.default_group())
             self._core.out.append(Tell(f"{who} {text}"))
-            self._notice(f"{who} {text}")
+            notice(self._core, f"{who} {text}")
 
 
 def _text_of(rank: Rank) -> str:

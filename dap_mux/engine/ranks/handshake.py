@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
 from hashlib import sha256
 from typing import Any, Final
 
@@ -23,7 +23,7 @@ from dap_mux.engine.state.path_mappings import arguments_for
 from dap_mux.engine.state.phases import AfterLeaving, Phase, Signal
 from dap_mux.engine.state.rank import Connection, Rank, Reply
 from dap_mux.engine.state.session import SessionState
-from dap_mux.pure.protocol.messages import Body
+from dap_mux.pure.protocol.messages import Body, plain
 
 # Tells ranks that the session is alive: those to which it is connected without an adapter.
 #
@@ -104,7 +104,6 @@ class Handshake(Struct, eq=False):
     _outcome: Decisions
     _watcher: Watcher
     _heartbeat: Heartbeat
-    _offers: dict[bytes, Body] = {}  # by what ranks have answered to `initialize`
 
     def begin(self, rank: Rank) -> None:
         """The TCP connection is there. From now on it is never just closed."""
@@ -143,22 +142,13 @@ class Handshake(Struct, eq=False):
         if not before_attach and rank.phase is not Phase.ATTACHING:
             return
         if said is not None:
-            rank.connection.offers = self._known_offers(bytes(reply.body), said)
+            rank.connection.offers = _known_offers(bytes(reply.body))
             if before_attach:
                 self.await_adapter(rank)
         elif rank.phase is Phase.LEAVING_EARLY:
             self.disconnect(rank)
         elif rank.link is not None:
             self._outcome.failed(rank, _why_refused(reply))
-
-    def _known_offers(self, text: bytes, said: Body) -> Body:
-        """Return what a rank offers: the same object for ranks that say the same."""
-        offers = self._offers.get(text)
-        if offers is None:
-            offers = offers_of(said)
-            if len(self._offers) < MAX_OFFERS:
-                self._offers[text] = offers
-        return offers
 
     def await_adapter(self, rank: Rank) -> None:
         """Attach as soon as the adapter has met its debuggee, or after a while without its word."""
@@ -339,6 +329,12 @@ class Handshake(Struct, eq=False):
         if rank.link is not None and rank.phase is Phase.LEAVING:
             self._connector.hang_up(rank, "released")
             self._outcome.left(rank)
+
+
+@lru_cache(maxsize=MAX_OFFERS)
+def _known_offers(said: bytes) -> Body:
+    """Return what a rank offers: the same object for ranks that say the same."""
+    return offers_of(plain(Raw(said)))
 
 
 def _why_refused(reply: Reply) -> str:

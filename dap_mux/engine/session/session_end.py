@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from dap_mux.engine.clients.client_inputs import ClientLeave
 from dap_mux.engine.messages import to_clients
-from dap_mux.engine.messages.to_clients import Notices, Progress
+from dap_mux.engine.messages.to_clients import Progress, notice
 from dap_mux.engine.messages.to_ranks import Result, gather_results
 from dap_mux.engine.outputs import Finished, RestartJob
 from dap_mux.engine.ranks.deaths import Deaths
@@ -43,7 +43,6 @@ class SessionEnd(Struct, eq=False):
     _core: SessionState
     _lifecycle: Lifecycle
     _leave: ClientLeave
-    _notices: Notices
     _output: RankOutput
     _progress: Progress
     _deaths: Deaths
@@ -115,9 +114,8 @@ class SessionEnd(Struct, eq=False):
     def _still_ends(self) -> None:
         late = [rank.rank_id for rank in self._ending()]
         ranks = name_ranks(late, self._core.default_group())
-        self._notices.notice(
-            f"the program of {ranks} has ended, but not the process: the session waits for it"
-        )
+        text = f"the program of {ranks} has ended, but not the process: the session waits for it"
+        notice(self._core, text)
 
     def _nobody_came(self) -> None:
         """Are there to be more? Where a rank's place says nothing against it, it was the program
@@ -126,7 +124,7 @@ class SessionEnd(Struct, eq=False):
         if self._core.recorded is not None:
             return  # its ranks are shown as they ended
         if expected or self._core.settings.lingers == inf:
-            self._notices.notice(WAITS)
+            notice(self._core, WAITS)
         else:
             self._end()
 

@@ -97,6 +97,7 @@ class SessionState:
         self.postponed: list[Postponed] = []
         self._timers: dict[int, tuple[Callable[[], None], ClientRequest | None]] = {}
         self._shell_asked: dict[int, Callable[[Any], None]] = {}
+        self.lasting: list[str] = []  # what clients are told when they attach
         self.faults = 0
         self._numbers = 0
         self._seq = 0

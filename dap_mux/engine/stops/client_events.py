@@ -74,7 +74,7 @@ class ClientEvents(Struct, eq=False):
             self._resume_rows(client, ranks)
             focus = focused(self._core, client)
             if moves_focus and focus in ranks:
-                self._refocus(client, focus, None)
+                self._refocus(client, focus)
 
     def thread_steps(self, rank: Rank, thread: int) -> None:
         """A thread steps that stood while another one of its rank did."""
@@ -171,12 +171,12 @@ class ClientEvents(Struct, eq=False):
             shown = had_focus and rank.stop is not None
             self._send(client, client.dialect.left(row, focus=shown))
             if had_focus:
-                self._refocus(client, rank, None)
+                self._refocus(client, rank)
 
-    def _refocus(self, client: Client, gone: Rank, old: int | None) -> None:
+    def _refocus(self, client: Client, gone: Rank) -> None:
         heir = fallback(self._core, gone)
         if heir:
-            self.move(client, heir, old)
+            self.move(client, heir, None)
         elif not gone.phase.live:
             client.focus.rank = None
 
