@@ -238,15 +238,14 @@ def _translation(
     return ClientTranslation(lines=lines, columns=columns, paths=paths)
 
 
-class _RouteTable:
+class _RouteTable(Struct, eq=False):
     """The ways from a client's paths to the session's, over the ranks there are."""
 
-    def __init__(self, core: SessionState, client: PathMap, session: PathMap) -> None:
-        self._core = core
-        self._client = client
-        self._session = session
-        self._of: tuple[Place, ...] = ()
-        self._made: Sequence[PathRoute] = ()
+    _core: SessionState
+    _client: PathMap
+    _session: PathMap
+    _of: tuple[Place, ...] = ()
+    _made: Sequence[PathRoute] = ()
 
     def now(self) -> Sequence[PathRoute]:
         """Return them; worked out again only when ranks came, went or moved."""
@@ -259,5 +258,4 @@ class _RouteTable:
         world = self._core.world()
         nowhere = Place((self._core.settings.default_group, 0))
         for place in places or (nowhere,):
-            client, session = (m.for_rank(place, world) for m in (self._client, self._session))
-            yield PathRoute(client, session)
+            yield self._client.for_rank(place, world), self._session.for_rank(place, world)

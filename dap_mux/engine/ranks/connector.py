@@ -63,7 +63,6 @@ class ProcessWatch(Struct, eq=False):
 
     _core: SessionState
     _owner: Decisions
-    ending: dict[int, Rank] = {}  # whose processes may run on without their programs
 
     def look(self, rank: Rank) -> None:
         """The rank is lost: find out whether its process still runs."""
@@ -106,13 +105,14 @@ class ProcessWatch(Struct, eq=False):
         known = fate.exited or fate.vanished or rank.exit_code is not None
         if fate.look is None and rank.process and not known and not rank.endpoint.watched:
             fate.look = self._watch(rank)
-            self.ending[fate.look] = rank
+
+    def ending(self) -> list[Rank]:
+        """Return the ranks whose processes may run on without their programs."""
+        return [rank for token, rank in self._core.looks.items() if rank.fate.look == token]
 
     def forget_fate(self, rank: Rank) -> None:
         """The rank has another process, or is to get one."""
-        if rank.fate.look is not None:
-            self.ending.pop(rank.fate.look, None)
-            _unwatch(self._core, rank.fate.look)
+        _unwatch(self._core, rank.fate.look)
         rank.exit_code, rank.fate = None, Fate()
 
     def _seen_ending(self, rank: Rank, token: int, alive: bool) -> None:
@@ -120,7 +120,6 @@ class ProcessWatch(Struct, eq=False):
         if alive:
             self._core.looks[token] = rank
         else:
-            self.ending.pop(token, None)
             self._owner.ended(rank)
 
     def _give_time(self, rank: Rank, lost: Lost) -> None:

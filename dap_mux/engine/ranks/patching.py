@@ -11,7 +11,6 @@ from msgspec import Struct
 from dap_mux.engine.messages import to_clients, to_ranks
 from dap_mux.engine.state.client import ClientRequest
 from dap_mux.engine.state.path_mappings import paths_of
-from dap_mux.engine.state.phases import Phase
 from dap_mux.engine.state.rank import Rank, Reply
 from dap_mux.engine.state.session import Broadcast, SessionState
 from dap_mux.pure.pathmap import HERE
@@ -184,7 +183,6 @@ def _located(core: SessionState, rank: Rank, said: str | None, _: Reply) -> None
 # debugpy's `setDebuggerProperty`: how every rank's debugger behaves, those to come included.
 
 COMMAND = "setDebuggerProperty"
-_TAKING = (Phase.CONFIGURING, Phase.STARTING, Phase.LIVE)  # in which a rank takes properties
 
 
 class DebuggerProperties(Struct, eq=False):
@@ -199,7 +197,7 @@ class DebuggerProperties(Struct, eq=False):
         self._kept = {id: body for id, body in self._kept.items() if id in present}
         wanted = plain(request.arguments)
         self._kept.setdefault(request.client.id, {}).update(wanted)
-        ranks = [rank for rank in self._core.sorted_ranks() if rank.phase in _TAKING]
+        ranks = [rank for rank in self._core.sorted_ranks() if rank.phase.configurable]
 
         def answered(replies: dict[DebuggeeId, Reply]) -> None:
             refused = [reply.problem for reply in replies.values() if not reply.ok]

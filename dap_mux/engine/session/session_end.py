@@ -51,11 +51,11 @@ class SessionEnd(Struct, eq=False):
     def consider(self) -> None:
         """A rank has gone, or the job has ended: was that the last?"""
         flow, settings = self._core.flow, self._core.settings
-        if flow.ended or flow.restarting or self._lifecycle.processes.ending:
+        if flow.ended or flow.restarting or not self._all_gone():
+            return
+        if self._lifecycle.processes.ending():
             return
         ranks = self._core.mains.values()
-        if not self._all_gone():
-            return
         if settings.lingers and not flow.job_over:  # whoever is gone may be started again
             if ranks:
                 self._wait(min(settings.lingers, MAX_WAIT_S), self._nobody_came)
@@ -109,7 +109,7 @@ class SessionEnd(Struct, eq=False):
         processes = self._lifecycle.processes
         for rank in ranks:
             processes.look_at_end(rank)
-        return sorted(processes.ending.values(), key=lambda rank: rank.id)
+        return sorted(processes.ending(), key=lambda rank: rank.id)
 
     def _still_ends(self) -> None:
         late = [rank.rank_id for rank in self._ending()]

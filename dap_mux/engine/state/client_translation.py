@@ -26,25 +26,13 @@ _MAX_CACHED_PATHS: Final = 4096
 _WORKING_FOLDER: Final = "/\0here"  # stands for a rank's working folder, on both sides
 
 
-class PathRoute(Struct, frozen=True):
-    """A client's mappings and the session's, for the same rank."""
-
-    client: RankPaths
-    session: RankPaths
-
-    def to_session(self, path: str) -> str:
-        """Return the session's path for a client's, unchanged if no mapping applies."""
-        return _through(self.client, self.session, path)
-
-    def to_client(self, path: str) -> str:
-        """Return the client's path for one of the session's."""
-        return _through(self.session, self.client, path)
-
-
-PathRoutes: TypeAlias = "Callable[[], Sequence[PathRoute]]"
+PathRoute: TypeAlias = tuple[RankPaths, RankPaths]
+"""A client's mappings and the session's, for the same rank."""
+PathRoutes: TypeAlias = Callable[[], Sequence[PathRoute]]
 
 
 def _through(there: RankPaths, back: RankPaths, path: str) -> str:
+    """Return the path that is mapped back to where this one leads, itself if none is."""
     remote = _settled(there).to_remote(path) or path
     found = _settled(back).to_local(remote) or remote
     return path if found.startswith(_WORKING_FOLDER) else found
@@ -73,7 +61,7 @@ class PathTranslation:
     def to_session(self, sent: str) -> str:
         """Return the session's path for a client's."""
         path = normal(from_uri(sent) if self._uri else sent)
-        found = (route.to_session(path) for route in self._routes())
+        found = (_through(own, session, path) for own, session in self._routes())
         path = normal(next((other for other in found if other != path), path))
         self._remember(path, sent)
         return path
@@ -82,7 +70,7 @@ class PathTranslation:
         """Return the client's path for one of the session's."""
         sent = self._sent.get(path)
         if sent is None:
-            found = (route.to_client(path) for route in self._routes())
+            found = (_through(session, own, path) for own, session in self._routes())
             sent = normal(next((other for other in found if other != path), path))
             sent = to_uri(sent) if self._uri else sent
             self._remember(path, sent)

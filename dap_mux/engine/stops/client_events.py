@@ -61,11 +61,13 @@ class ClientEvents(Struct, eq=False):
 
     # Running on
 
-    def stepping(self, ranks: list[Rank]) -> None:
-        """A step of these ranks has begun; the focus stays with whoever had it."""
-        self._run_on(ranks)
+    def resumed(self, ranks: list[Rank]) -> None:
+        """These ranks run on."""
+        if ranks:
+            self.stepping(ranks, moves_focus=True)
 
-    def _run_on(self, ranks: list[Rank], *, moves_focus: bool = False) -> None:
+    def stepping(self, ranks: list[Rank], *, moves_focus: bool = False) -> None:
+        """A step of these ranks has begun; the focus stays with whoever had it."""
         others = self._anybody_stopped()
         for client in self._core.controllers():
             if not others:
@@ -143,11 +145,6 @@ class ClientEvents(Struct, eq=False):
         for client in self._core.controllers():
             if ranks and client.dialect.renames:
                 self._reread(client, self._view.id_for_stop(client, ranks[0]))
-
-    def resumed(self, ranks: list[Rank]) -> None:
-        """These ranks run on."""
-        if ranks:
-            self._run_on(ranks, moves_focus=True)
 
     def _resume_rows(self, client: Client, ranks: list[Rank]) -> None:
         rows = self._view.ids_for_stops(client, ranks)
