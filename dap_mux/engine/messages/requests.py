@@ -118,51 +118,46 @@ def _check_role(role: str, command: str, route: Route[PartsT]) -> None:
 
 # Capabilities are computed from the routing table and the ranks' offers, so they cannot lie.
 
+
+def _filter(name: str, label: str, description: str) -> Body:
+    default = name == UNCAUGHT
+    return {"filter": name, "label": label, "default": default, "description": description}
+
+
 # Capabilities that every debugpy has: assumed until the first rank reports its own.
-FILTERS: Final[list[Body]] = [
-    {
-        "filter": "raised",
-        "label": "Raised Exceptions",
-        "default": False,
-        "description": "Break whenever any exception is raised.",
-    },
-    {
-        "filter": "uncaught",
-        "label": "Uncaught Exceptions",
-        "default": True,
-        "description": "Break when the process is exiting due to unhandled exception.",
-    },
-    {
-        "filter": "userUnhandled",
-        "label": "User Uncaught Exceptions",
-        "default": False,
-        "description": "Break when exception escapes into library code.",
-    },
-]
+UNCAUGHT: Final = "uncaught"
 USER_UNHANDLED: Final = "userUnhandled"
-OUR_FILTERS: Final[list[Body]] = [
-    {
-        "filter": NOT_FINITE,
-        "label": "Not Finite",
-        "default": False,
-        "description": "Break before a rank sends NaN or infinity, or an optimizer steps to them.",
-    },
-    {
-        "filter": LOCATED,
-        "label": "Not Finite: Locate",
-        "default": False,
-        "description": "The same, and name the line that made them: each operation is looked at.",
-    },
-    {
-        "filter": DIVERGED,
-        "label": "Diverged",
-        "default": False,
-        "description": "Break after a step in which parameters differ that ranks keep equal.",
-    },
+FILTERS: Final = [
+    _filter("raised", "Raised Exceptions", "Break whenever any exception is raised."),
+    _filter(
+        UNCAUGHT,
+        "Uncaught Exceptions",
+        "Break when the process is exiting due to unhandled exception.",
+    ),
+    _filter(
+        USER_UNHANDLED,
+        "User Uncaught Exceptions",
+        "Break when exception escapes into library code.",
+    ),
+]
+OUR_FILTERS: Final = [
+    _filter(
+        NOT_FINITE,
+        "Not Finite",
+        "Break before a rank sends NaN or infinity, or an optimizer steps to them.",
+    ),
+    _filter(
+        LOCATED,
+        "Not Finite: Locate",
+        "The same, and name the line that made them: each operation is looked at.",
+    ),
+    _filter(
+        DIVERGED, "Diverged", "Break after a step in which parameters differ that ranks keep equal."
+    ),
 ]
 """Those that the session adds to the ranks' own."""
-DEFAULT_EXCEPTIONS: Final[Body] = {"filters": ["uncaught"]}
-SWALLOWED: Final[Body] = {"filters": ["uncaught", USER_UNHANDLED]}
+DEFAULT_EXCEPTIONS: Final[Body] = {"filters": [UNCAUGHT]}
+SWALLOWED: Final[Body] = {"filters": [UNCAUGHT, USER_UNHANDLED]}
 """The filters for ranks of a framework that swallows exceptions, until a client chooses others."""
 FILTERS_KEY: Final = "exceptionBreakpointFilters"
 EACH: Final = "each"

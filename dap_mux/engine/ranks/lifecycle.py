@@ -347,7 +347,6 @@ class Lifecycle:
     def _remove(self, rank: Rank) -> None:
         self._core.cancel(rank.timer)
         self._core.remove(rank)
-        self._core.ranks_changed()
         self._watcher.lost(rank, False)
         self.subprocesses.forget(rank)
         if rank.main and rank.main.phase in LEFT and not rank.main.resting:

@@ -250,7 +250,7 @@ class SessionState:
 
     def remove(self, rank: Rank) -> None:
         """Remove a rank or a worker."""
-        self._sorted = None
+        self._sorted = self._several_hosts = None
         self._live.discard(rank.id)
         self.touch(rank)
         known = self.ranks.pop(rank.id, None)
