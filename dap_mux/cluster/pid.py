@@ -13,7 +13,6 @@ from typing import Final
 import anyio
 
 from dap_mux.cluster.injection import bring_debugpy, debugger_for
-from dap_mux.cluster.machines import side_by_side
 from dap_mux.cluster.python_process import RunningPython, ranks_among, refuse_to_trace
 from dap_mux.cluster.records import RankRecord
 from dap_mux.cluster.source import Description, SourceSpec, reach_directly
@@ -79,6 +78,8 @@ async def _bring_all(processes: Sequence[RunningPython]) -> dict[RunningPython, 
     As many at a time as there are processors: a native debugger reads the symbols of all libraries,
     and four of torch's on two processors came near to the limit of one.
     """
+    from dap_mux.cluster.machines import side_by_side  # noqa: PLC0415  (6 ms for every command)
+
     debugger = await debugger_for(processes)
     found = await side_by_side(
         processes, lambda one: bring_debugpy(one, HOST, debugger), os.cpu_count() or 1
