@@ -1,4 +1,4 @@
-"""What was named, against what is expected; the sums in docs/agents.md."""
+"""Scores the agent's answers against the expected ones; writes the sums in docs/agents.md."""
 
 from __future__ import annotations
 

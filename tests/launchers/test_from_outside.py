@@ -31,7 +31,7 @@ pytestmark = [pytest.mark.alone, pytest.mark.timeout(300)]  # verdicts are timed
 SCRIPTS: Final = Path(__file__).parent / "scripts"
 RANKS: Final = 4
 RESULT: Final = sum(step + rank for step in range(6) for rank in range(RANKS))
-"""What each rank finds of each number that it sums up."""
+"""The sum that each rank computes."""
 CULPRIT: Final = 2
 VERDICT_WITHIN: Final = 10.0  # s
 STARTS: Final = 3 * LIMIT

@@ -48,7 +48,7 @@ class Barriers:
         self._breakpoints = breakpoints
         self.edits = edits
         self._rounds: dict[int, BarrierRound] = {}  # by their breakpoints
-        # What ranks have said, over which links, that are not attached yet.
+        # Reports of ranks that are not attached yet, with their links.
         self._early: dict[DebuggeeId, tuple[int | None, Held]] = {}
         self.met: Listeners[[list[Rank]]] = Listeners()
         self.freed: Listeners[[list[Rank]]] = Listeners()

@@ -31,7 +31,7 @@ NO_WAY_BACK: Final = f"{DEBUGGER_ENDED}, and it could not be reached again for {
 
 
 class Decisions(Protocol):
-    """What the parts of this room leave to `Lifecycle`."""
+    """The decisions that the parts of this folder leave to `Lifecycle`."""
 
     def ended(self, rank: Rank, reason: str = "") -> None:
         """The rank's process is gone, or taken to be: it has had its time to call again."""

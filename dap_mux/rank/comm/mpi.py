@@ -148,7 +148,7 @@ class MpiRecord(Record):
 
 
 class MpiWatch(Watching):
-    """What stands before the methods of communicators, from its making to `end`."""
+    """Wrappers around the methods of communicators, until `end`."""
 
     misses = "calls of mpi4py"
     record: MpiRecord

@@ -223,7 +223,7 @@ class Record:
 
 
 class Watching:
-    """What stands before the calls of a library.
+    """Wrappers around the calls of a library.
 
     `mode`: what is looked at, and may change: `time` nothing, `finite` inputs, `hash` inputs and,
     once somebody has waited for them, outputs. `sending`: who is told of a call and its inputs that
@@ -231,7 +231,7 @@ class Watching:
     """
 
     misses: str
-    """What is not recorded where something is not as expected."""
+    """Names what is left out of the record if the library is not as expected."""
 
     def __init__(self, record: Record, mode: str, log: Callable[[str], object]) -> None:
         self.record = record

@@ -268,7 +268,7 @@ def _show(option: Option, value: object) -> Plain:
 
 
 class JobOptions(Struct, frozen=True):
-    """What is the same of every job that we start, and serve."""
+    """Options shared by every job that we start and serve."""
 
     config: Config
     command: tuple[str, ...]

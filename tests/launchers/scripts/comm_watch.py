@@ -1,4 +1,4 @@
-"""What scripts begin with that look at the watch on communication: `comm`, and how they tell it."""
+"""Shared by scripts that inspect the record of communication: `comm`, and a way to report it."""
 
 from __future__ import annotations
 

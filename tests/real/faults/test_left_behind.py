@@ -22,7 +22,7 @@ PROGRAM: Final = script("until_told")
 COUNT: Final = {PROGRAM: [line_of(PROGRAM, "count")]}
 PATCHES: Final = attach_expression(injected_sources(), debug_children=False)
 LIMIT: Final = 30.0  # s; not a wait
-# What is behind the texts that a rank keeps compiled.
+# The function behind the cache of compiled expressions.
 HOW_QUICK: Final = (
     "__import__('_pydevd_bundle.pydevd_vars', fromlist=['x']).compile_as_eval.__wrapped__.__name__"
 )

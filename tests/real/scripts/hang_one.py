@@ -13,7 +13,7 @@ import time
 
 done, *with_gil = sys.argv[1:]
 if os.environ["RANK"] == "2":
-    # What the call itself starts says so: until then this rank's debugger could still answer.
+    # The call itself prints it: until then this rank's debugger could still answer.
     waiter = f"echo hangs; until [ -e '{done}' ]; do sleep 0.05; done"
     if with_gil:
         ctypes.PyDLL(None).system(waiter.encode())

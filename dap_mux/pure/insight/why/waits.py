@@ -119,7 +119,7 @@ class Wait:
 
     @property
     def call(self) -> tuple[str, str, int]:
-        """What ranks that are in the same call have alike, as far as it is known."""
+        """The known properties that ranks in the same call share."""
         return self.plain, self.group, self.number
 
     @property
